@@ -125,7 +125,7 @@ const calling: Readonly<Record<string, readonly [Step, number]>> = {
 }
 
 for (const [server, [step, calls]] of Object.entries(calling)) {
-  test(`calls are understood: ${server}`, async () => {
+  test(`a tool call is parsed: ${server}`, async () => {
     world.model.script([step, { text: 'It says so.' }])
     assert.equal(await world.prompt('what do they say?'), { stopReason: 'end_turn' })
     assert.equal(world.model.results().slice(-calls), ['alpha', 'beta'].slice(0, calls))
@@ -201,7 +201,7 @@ const saying: Readonly<Record<string, readonly [Step, string]>> = {
 }
 
 for (const [server, [step, thought]] of Object.entries(saying)) {
-  test(`text is understood: ${server}`, async () => {
+  test(`text is parsed: ${server}`, async () => {
     world.model.script([step])
     assert.equal(await world.prompt('hi'), { stopReason: 'end_turn' })
     assert.is(world.said(), 'Hello there.')
@@ -209,7 +209,7 @@ for (const [server, [step, thought]] of Object.entries(saying)) {
   })
 }
 
-test('an error that llama.cpp writes as a field of its own is passed on', async () => {
+test('an error in a separate field of llama.cpp is passed on', async () => {
   const said = '{"code":500,"message":"the model has no chat template","type":"server_error"}'
   for (const body of [`error: ${said}\n\n`, `data: {"error":${said}}\n\n`]) {
     world.model.script([{ body }, { body }, { body }])

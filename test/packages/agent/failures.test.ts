@@ -32,7 +32,7 @@ async function goesOn() {
   assert.equal(await world.prompt('again'), { stopReason: 'end_turn' })
 }
 
-test('a key that is refused is told as such, with the command that stores another, and never shown', async () => {
+test('a refused key is reported with the command that replaces it, and never shown', async () => {
   const body = JSON.stringify({ error: { message: 'Incorrect API key provided: sk-secret-of-the-test' } })
   const error = await failure({ status: 401, body })
   assert.is(error.code, -32000)
@@ -42,36 +42,36 @@ test('a key that is refused is told as such, with the command that stores anothe
   await goesOn()
 })
 
-test('a rate limit that is short is waited out, and said', async () => {
+test('a short rate limit is waited out and shown', async () => {
   world.model.script([{ status: 429, headers: { 'retry-after': '1' } }, { text: 'now' }])
   assert.equal(await world.prompt('go'), { stopReason: 'end_turn' })
   assert.match(world.thought(), 'rate-limited')
   assert.is(world.said(), 'now')
 })
 
-test('a rate limit that is long ends the turn with the wait', async () => {
+test('a long rate limit ends the turn with the wait', async () => {
   const error = await failure({ status: 429, headers: { 'retry-after': '120' } })
   assert.match(error.message, 'is rate-limited (HTTP 429): scripted failure; try again in 120 s')
   assert.equal(error.data, { code: 'rate_limited' })
 })
 
-test('an endpoint that fails is tried again, and then told as failing', async () => {
+test('a failing endpoint is retried, then reported as failing', async () => {
   world.model.script([{ status: 500 }, { text: 'back' }])
   assert.equal(await world.prompt('go'), { stopReason: 'end_turn' })
   assert.match((await failure({ status: 503 }, { status: 502 }, { status: 500 })).message, 'failed (HTTP 500)')
   await goesOn()
 })
 
-test('an unknown model and a wrong path are told as such', async () => {
+test('an unknown model and a wrong path are reported as such', async () => {
   assert.match((await failure({ status: 404 })).message, 'offers no chat completions for the model scripted')
 })
 
-test('what the endpoint refuses otherwise is passed on', async () => {
+test('other refusals of the endpoint are passed on', async () => {
   const error = await failure({ status: 400, body: '{"error":{"message":"tools are not supported"}}' })
   assert.match(error.message, 'refuses the request (HTTP 400): tools are not supported')
 })
 
-test('a conversation that is too long is made shorter once, and then told as too long', async () => {
+test('a conversation that is too long is shortened once, then reported as too long', async () => {
   const body = JSON.stringify({ error: { message: "This model's maximum context length is 100 tokens" } })
   world.model.script([{ status: 400, body }, { text: 'a summary' }, { text: 'it fits' }])
   assert.equal(await world.prompt('go'), { stopReason: 'end_turn' })
@@ -82,7 +82,7 @@ test('a conversation that is too long is made shorter once, and then told as too
   await goesOn()
 })
 
-test('a stream that is dropped is told of, and what had come stays in the conversation', async () => {
+test('a dropped stream is reported, and the received part stays in the conversation', async () => {
   const error = await failure({ text: 'half of an', drop: 'middle', dripMs: 100 })
   assert.match(error.message, 'was dropped before the answer was complete')
   assert.is(world.said(), 'half of an')
@@ -91,21 +91,21 @@ test('a stream that is dropped is told of, and what had come stays in the conver
   assert.equal(messages.at(-2), { role: 'assistant', content: 'half of an' })
 })
 
-test('a stream that ends without its end is a dropped one', async () => {
+test('a stream without an end marker is a dropped one', async () => {
   assert.match((await failure({ text: 'half of an', drop: 'quietly' })).message, 'was dropped before')
 })
 
-test('a connection that closes before an answer is tried again', async () => {
+test('a connection closed before an answer is retried', async () => {
   world.model.script([{ drop: 'before' }, { text: 'there' }])
   assert.equal(await world.prompt('go'), { stopReason: 'end_turn' })
   assert.is(world.said(), 'there')
 })
 
-test('an endpoint that goes silent is given up', async () => {
+test('a silent endpoint is abandoned', async () => {
   assert.match((await failure({ sleepMs: 4000 })).message, 'has sent no data for 1.5 s (SVC_AGENT_SILENCE_MS)')
 })
 
-test('a stream that hangs in its middle is given up, and tried again while nothing of it was shown', async () => {
+test('a stream that hangs in its middle is abandoned, and retried if nothing of it was shown', async () => {
   world.model.script([{ begins: true, hangs: true }, { text: 'there' }])
   assert.equal(await world.prompt('go'), { stopReason: 'end_turn' })
   assert.is(world.said(), 'there')
@@ -116,7 +116,7 @@ test('a stream that hangs in its middle is given up, and tried again while nothi
   await goesOn()
 })
 
-test('an endpoint that speaks half of the protocol is told of', async () => {
+test('an endpoint that speaks half of the protocol is reported', async () => {
   const html = { 'content-type': 'text/html' }
   assert.match(
     (await failure({ headers: html, body: '<html>Login</html>' })).message,
@@ -135,13 +135,13 @@ test('an endpoint that speaks half of the protocol is told of', async () => {
   await goesOn()
 })
 
-test('an answer that never ends is cut', async () => {
+test('an endless answer is cut', async () => {
   const error = await failure({ endless: 'word '.repeat(2000) })
   assert.match(error.message, 'the model sent more than 400000 characters of text in one answer')
   await goesOn()
 })
 
-test('an error in the middle of a stream is passed on', async () => {
+test('an error within a stream is passed on', async () => {
   const body = 'data: {"error":{"message":"out of memory"}}\n\n'
   assert.match(
     (await failure({ body }, { body }, { body })).message,
@@ -152,7 +152,7 @@ test('an error in the middle of a stream is passed on', async () => {
   assert.match(world.said(), 'second try')
 })
 
-test('an event without choices is none', async () => {
+test('an event without choices is ignored', async () => {
   const events = [
     { choices: null, usage: { prompt_tokens: 1 } },
     { choices: [{ index: 0, delta: { content: 'all the same' } }] },
@@ -165,7 +165,7 @@ test('an event without choices is none', async () => {
   assert.match(world.said(), 'all the same')
 })
 
-test('an endpoint that is gone, and none at all, are told as such', async () => {
+test('a missing endpoint and an unset one are reported as such', async () => {
   const gone = await openAgent({}, { env: { OPENAI_BASE_URL: 'http://127.0.0.1:29998/v1', OPENAI_MODEL: 'x' } })
   assert.match(
     (await gone.prompt('go').catch(error => error)).message,
@@ -177,7 +177,7 @@ test('an endpoint that is gone, and none at all, are told as such', async () => 
   await none.close()
 })
 
-test('an answer that was cut off or filtered ends the turn as such', async () => {
+test('a cut or filtered answer ends the turn as such', async () => {
   world.model.script([{ text: 'long', finish: 'length' }])
   assert.equal(await world.prompt('go'), { stopReason: 'max_tokens' })
   world.model.script([{ text: 'no', finish: 'content_filter' }])

@@ -13,7 +13,7 @@ test.before(async () => {
 test.before.each(() => world.clear())
 test.after(() => world.close())
 
-test('an unknown tool is answered with the names of those that there are', async () => {
+test('an unknown tool call is answered with the names of the known tools', async () => {
   world.model.script([{ calls: [{ name: 'rm_rf', input: { path: '/' } }] }, { text: 'ok' }])
   assert.equal(await world.prompt('go'), { stopReason: 'end_turn' })
   assert.match(
@@ -23,7 +23,7 @@ test('an unknown tool is answered with the names of those that there are', async
   assert.is(world.call().status, 'failed')
 })
 
-test('arguments that are no JSON object are answered in words', async () => {
+test('arguments that are not a JSON object are answered with an error', async () => {
   for (const raw of ['{"path": ', 'nonsense', '[1]', '7', '"a.txt"', '']) {
     world.model.script([{ calls: [{ name: 'read', raw }] }, { text: 'ok' }])
     assert.equal(await world.prompt('go'), { stopReason: 'end_turn' }, raw)
@@ -31,7 +31,7 @@ test('arguments that are no JSON object are answered in words', async () => {
   }
 })
 
-test('a model that repeats itself is told so, and then stopped', async () => {
+test('a repeating model is warned and then stopped', async () => {
   world.model.script(() => ({ calls: [{ name: 'read', input: { path: 'a.txt' } }] }))
   const before = world.model.asked.length
   assert.equal(await world.prompt('go'), { stopReason: 'max_turn_requests' })
@@ -40,13 +40,13 @@ test('a model that repeats itself is told so, and then stopped', async () => {
   assert.match(world.said(), 'I stopped: the model repeats the call of read with the same result.')
 })
 
-test('a model whose calls cannot be carried out is stopped', async () => {
+test('a model with only invalid calls is stopped', async () => {
   world.model.script((_, at) => ({ calls: [{ name: `tool_${at}` }] }))
   assert.equal(await world.prompt('go'), { stopReason: 'max_turn_requests' })
   assert.match(world.said(), 'I stopped: 10 calls in a row could not be executed.')
 })
 
-test('a turn has only so many steps', async () => {
+test('a turn has a limited number of steps', async () => {
   world.model.script((_, at) => ({ calls: [{ name: 'glob', input: { pattern: `x${at}` } }] }))
   const before = world.model.asked.length
   assert.equal(await world.prompt('go'), { stopReason: 'max_turn_requests' })
@@ -54,7 +54,7 @@ test('a turn has only so many steps', async () => {
   assert.match(world.said(), 'I stopped after 100 steps.')
 })
 
-test('several calls of one answer, with ids that repeat, each get their result', async () => {
+test('several calls of one answer with repeated ids each get their result', async () => {
   const read = { name: 'read', input: { path: 'a.txt' }, id: 'same' }
   world.model.script([
     { calls: [read, { name: 'glob', input: { pattern: '*' }, id: 'same' }] },
@@ -69,7 +69,7 @@ test('several calls of one answer, with ids that repeat, each get their result',
   assert.is(new Set(ids).size, 3)
 })
 
-test('arguments of 10 MB are refused in words, and a large file that was written is not sent again', async () => {
+test('arguments of 10 MB are refused with an error, and a large written file is not sent again', async () => {
   world.model.script([{ calls: [{ name: 'write', input: { path: 'big.txt', content: 'x'.repeat(10_000_000) } }] }])
   const error = await world.prompt('go').catch(error => error)
   assert.match(error.message, /the model sent more than 2000000 characters of arguments|sent more than 16 MB/)
@@ -82,7 +82,7 @@ test('arguments of 10 MB are refused in words, and a large file that was written
   assert.ok(JSON.stringify(world.model.asked.at(-1)?.messages).length < 200_000)
 })
 
-test('instructions of the workspace are bounded, and links that lead outside are passed over', async () => {
+test('instructions of the workspace are bounded, and links to the outside are skipped', async () => {
   const other = await openAgent({ 'CLAUDE.md': `start ${'x'.repeat(500_000)} end` })
   writeFileSync(path.join(path.dirname(other.root), 'secret.md'), 'the secret of the person\n')
   symlinkSync('../secret.md', path.join(other.root, 'AGENTS.md'))
@@ -95,7 +95,7 @@ test('instructions of the workspace are bounded, and links that lead outside are
   await other.close()
 })
 
-test('a second prompt while a turn runs is refused, and the turn goes on', async () => {
+test('a second prompt during a turn is refused, and the turn continues', async () => {
   world.model.script([{ text: 'slow answer here', dripMs: 200 }])
   const first = world.prompt('one')
   const error = await world.prompt('two').catch(error => error)
@@ -103,7 +103,7 @@ test('a second prompt while a turn runs is refused, and the turn goes on', async
   assert.equal(await first, { stopReason: 'end_turn' })
 })
 
-test('an unknown session, and a folder that is none, are refused', async () => {
+test('an unknown session and an invalid folder are refused', async () => {
   const ask = (method: string, params: object) => world.request(method, params).catch(error => error)
   assert.ok((await ask('session/prompt', { sessionId: 'svc-x', prompt: [] })).message)
   assert.match(

@@ -13,7 +13,7 @@ async function until(what: string, wanted: () => boolean): Promise<void> {
   for (const end = Date.now() + 60_000; !wanted(); await sleep(20)) assert.ok(Date.now() < end, `never: ${what}`)
 }
 
-test('a turn is cancelled while it streams, waits for the endpoint, asks, and runs a command', async () => {
+test('a turn is canceled while it streams, waits for the endpoint, asks, and runs a command', async () => {
   world = await openAgent({}, { answer: ({ toolCall }) => (toolCall.title === 'sleep 60' ? 'allow_once' : 'never') })
   const stages: readonly (readonly [string, object, () => boolean])[] = [
     ['streams', { text: 'word '.repeat(500), dripMs: 20 }, () => world.said() !== ''],
@@ -52,7 +52,7 @@ test('a turn is cancelled while it streams, waits for the endpoint, asks, and ru
   )
 })
 
-test('what came of a cancelled answer stays, and a cancelled prompt is not taken up with the next one', async () => {
+test('the output of a canceled answer stays, and a canceled prompt is not sent with the next one', async () => {
   world = await openAgent()
   world.model.script([{ text: 'word '.repeat(500), dripMs: 20 }, { sleepMs: 30_000 }, { text: 'fine' }])
   for (const reached of [() => world.said() !== '', () => world.model.asked.length > 1]) {
@@ -74,7 +74,7 @@ test('what came of a cancelled answer stays, and a cancelled prompt is not taken
   ])
 })
 
-test('a conversation is loaded in a new process, and told again', async () => {
+test('a conversation is loaded in a new process and replayed', async () => {
   world = await openAgent({ 'a.txt': 'alpha\n' })
   world.model.script([{ calls: [{ name: 'read', input: { path: 'a.txt' } }] }, { text: 'It says alpha.' }])
   await world.prompt('what does it say?')
@@ -102,7 +102,7 @@ test('a conversation is loaded in a new process, and told again', async () => {
   assert.match(world.model.results().at(-1) ?? '', 'has not been read yet')
 })
 
-test('session/resume goes on without telling anything again', async () => {
+test('session/resume continues without a replay', async () => {
   world = await openAgent()
   await world.prompt('one')
   world.clear()
@@ -112,7 +112,7 @@ test('session/resume goes on without telling anything again', async () => {
   assert.is(world.model.asked.at(-1)?.messages.length, 4)
 })
 
-test('session/fork begins another conversation with the same past, from the disk as well', async () => {
+test('session/fork starts another conversation with the same history, also from the disk', async () => {
   world = await openAgent()
   const first = world.opened.sessionId
   world.model.script([{ text: 'noted' }])
@@ -140,7 +140,7 @@ test('session/fork begins another conversation with the same past, from the disk
   assert.match(error.message, /not found/i)
 })
 
-test('after SIGKILL in the middle of a command the conversation is whole', async () => {
+test('the conversation is whole after SIGKILL in the middle of a command', async () => {
   world = await openAgent()
   world.model.script([{ text: 'I run it.', calls: [{ name: 'run', input: { command: 'sleep 30' } }] }])
   const turn = world.prompt('go').catch(error => error)
@@ -153,7 +153,7 @@ test('after SIGKILL in the middle of a command the conversation is whole', async
   assert.match(world.model.results().at(-1) ?? '', 'not executed: the turn ended first')
 })
 
-test('a transcript that is broken, or of somebody else, is not loaded', async () => {
+test('a broken or foreign transcript is not loaded', async () => {
   world = await openAgent()
   await world.prompt('one')
   const file = path.join(world.state, readdirSync(world.state)[0] ?? '')
@@ -167,7 +167,7 @@ test('a transcript that is broken, or of somebody else, is not loaded', async ()
   await world.again()
 })
 
-test('the end of stdin ends the process and what it runs', async () => {
+test('the end of stdin ends the process and its commands', async () => {
   world = await openAgent({}, { terminal: false })
   world.model.script([{ calls: [{ name: 'run', input: { command: 'echo $$ > pid.txt; sleep 60' } }] }])
   world.prompt('go').catch(() => {})
@@ -178,7 +178,7 @@ test('the end of stdin ends the process and what it runs', async () => {
   assert.throws(() => process.kill(Number(world.file('pid.txt')), 0))
 })
 
-test('a conversation near the limit becomes a summary, and goes on', async () => {
+test('a conversation near the limit is summarized and continues', async () => {
   world = await openAgent(
     { 'long.txt': 'words and more words\n'.repeat(300) },
     { env: { OPENAI_CONTEXT_WINDOW: '6000' } },
@@ -197,7 +197,7 @@ test('a conversation near the limit becomes a summary, and goes on', async () =>
   assert.ok(JSON.stringify(messages).length < 6000 * 4, `${JSON.stringify(messages).length}`)
 })
 
-test('a model that gives no summary does not keep a conversation from being shortened', async () => {
+test('a conversation is shortened also when the model gives no summary', async () => {
   world = await openAgent(
     { 'long.txt': 'words and more words\n'.repeat(300) },
     { env: { OPENAI_CONTEXT_WINDOW: '6000' } },

@@ -41,7 +41,7 @@ async function overHttp(tools: readonly object[], call: (params: Reply) => objec
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`, seen, server }
 }
 
-test('tools of a server on stdio are offered, and used after a question', async () => {
+test('tools of a stdio server are offered, and used after a question', async () => {
   const stdio = (file: string) => ({ name: 'note book', command: process.execPath, args: [NOTEBOOK, file], env: [] })
   const folder = await mkdtemp(path.join(tmpdir(), 'svc-mcp-'))
   const file = path.join(folder, 'note.txt')
@@ -59,7 +59,7 @@ test('tools of a server on stdio are offered, and used after a question', async 
   await rm(folder, { recursive: true })
 })
 
-test('tools of a server over HTTP are used with its headers; what a tool fails with is told', async () => {
+test('tools of an HTTP server are used with its headers; their failures are reported', async () => {
   const tool = { name: 'look_up', description: 'x'.repeat(5000), inputSchema: { type: 'object' } }
   const { url, seen, server } = await overHttp(
     [tool, { ...tool, name: 'huge', inputSchema: { type: 'object', description: 'y'.repeat(50_000) } }],
@@ -119,7 +119,7 @@ async function overSse(tools: readonly object[], keepsStream = true) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/sse`, seen, server }
 }
 
-test('tools of a server over SSE are used with its headers', async () => {
+test('tools of an SSE server are used with its headers', async () => {
   const { url, seen, server } = await overSse([{ name: 'look_up', inputSchema: { type: 'object' } }])
   const headers = [{ name: 'authorization', value: 'Bearer of-the-server' }]
   world = await openAgent({}, { session: { mcpServers: [{ type: 'sse', name: 'old', url, headers }] } })
@@ -131,7 +131,7 @@ test('tools of a server over SSE are used with its headers', async () => {
   assert.equal([...new Set(seen)], ['GET Bearer of-the-server', 'POST Bearer of-the-server'])
 })
 
-test('a call of a server over SSE whose stream breaks off can be cancelled', async () => {
+test('a call of an SSE server with a broken stream can be canceled', async () => {
   const { url, server } = await overSse([{ name: 'look_up', inputSchema: { type: 'object' } }], false)
   world = await openAgent({}, { session: { mcpServers: [{ type: 'sse', name: 'old', url, headers: [] }] } })
   world.model.script([{ calls: [{ name: 'mcp__old__look_up', input: { word: 'svc' } }] }, { text: 'ok' }])
@@ -144,7 +144,7 @@ test('a call of a server over SSE whose stream breaks off can be cancelled', asy
   server.closeAllConnections()
 })
 
-test('a server that cannot be started, or is gone, does not keep the session from its work', async () => {
+test('a server that cannot start or has ended does not stop the session', async () => {
   const servers = [
     { name: 'none', command: '/nowhere/at/all', args: [], env: [] },
     { name: 'ends', command: '/bin/false', args: [], env: [] },

@@ -10,7 +10,7 @@ test.after.each(() => world.close())
 const setMode = (modeId: string) => world.request('session/set_mode', { sessionId: world.opened.sessionId, modeId })
 const run = { calls: [{ name: 'run', input: { command: 'echo ran > ran.txt' } }] }
 
-test('in plan mode nothing is changed and nothing runs, and nobody is asked', async () => {
+test('plan mode changes nothing, runs nothing and asks nothing', async () => {
   world = await openAgent({ 'a.txt': 'a\n' })
   assert.equal(
     world.opened.modes.availableModes.map(({ id }: { id: string }) => id),
@@ -30,7 +30,7 @@ test('in plan mode nothing is changed and nothing runs, and nobody is asked', as
   assert.not(existsSync(path.join(world.root, 'b.txt')))
 })
 
-test('in auto mode nobody is asked', async () => {
+test('auto mode asks nothing', async () => {
   world = await openAgent()
   await setMode('auto')
   world.model.script([run])
@@ -39,13 +39,13 @@ test('in auto mode nobody is asked', async () => {
   assert.is(world.file('ran.txt'), 'ran\n')
 })
 
-test('an unknown mode is refused with the modes that there are', async () => {
+test('an unknown mode is refused with the list of modes', async () => {
   world = await openAgent()
   const error = await setMode('yolo').catch(error => error)
   assert.match(error.message, 'ask, plan, auto')
 })
 
-test('without methods of the client files are read and written directly, and commands run as processes', async () => {
+test('without client methods files are read and written directly, and commands run as processes', async () => {
   world = await openAgent({ 'a.txt': 'old\n' }, { files: false, terminal: false })
   writeFileSync(path.join(path.dirname(world.root), 'outside.txt'), 'x')
   world.model.script([
@@ -66,7 +66,7 @@ test('without methods of the client files are read and written directly, and com
   assert.equal(new Set(world.requests.map(({ method }) => method)), new Set(['session/request_permission']))
 })
 
-test('a client that refuses is told of in words, also where a search finds a line', async () => {
+test('a refusal of the client is reported as text, also during a search', async () => {
   world = await openAgent(
     { 'a.txt': 'needle\n' },
     { refuse: method => (method.startsWith('fs/') ? 'reading is not allowed' : undefined) },
@@ -80,7 +80,7 @@ test('a client that refuses is told of in words, also where a search finds a lin
   for (const said of world.model.results()) assert.is(said, 'not done: the client refuses: reading is not allowed')
 })
 
-test('the model of a session is chosen by the option and by the older method, and kept', async () => {
+test('the model of a session is set by the option and by the older method, and kept', async () => {
   world = await openAgent({}, { models: [{ id: 'small' }, { id: 'large', max_model_len: 8192 }] })
   const { sessionId } = world.opened
   assert.is(world.opened.configOptions[0].currentValue, 'small')
@@ -96,7 +96,7 @@ test('the model of a session is chosen by the option and by the older method, an
   assert.is((await world.again()).configOptions[0].currentValue, 'other')
 })
 
-test('the environment names the model where nobody chose one', async () => {
+test('the environment names the default model', async () => {
   world = await openAgent({}, { env: { OPENAI_MODEL: 'by-name', SVC_MODEL: 'by-session' } })
   await world.prompt('hi')
   assert.is(world.model.asked.at(-1)?.model, 'by-session')

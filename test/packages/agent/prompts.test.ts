@@ -20,7 +20,7 @@ test('text and thoughts are streamed, and the turn ends', async () => {
   assert.ok(world.updates.filter(({ sessionUpdate }) => sessionUpdate === 'agent_message_chunk').length >= 3)
 })
 
-test('the model is told the conversation so far, the instructions of the workspace, and the key', async () => {
+test('the model gets the conversation, the instructions of the workspace, and the key', async () => {
   world.model.script([{ text: 'first' }, { text: 'second' }])
   await world.prompt('one')
   await world.prompt('two')
@@ -38,7 +38,7 @@ test('the model is told the conversation so far, the instructions of the workspa
   assert.is(model, 'scripted')
 })
 
-test('a file is read and its text given to the model', async () => {
+test('a file is read and its text is sent to the model', async () => {
   world.model.script([{ calls: [{ name: 'read', input: { path: 'a.txt' } }] }, { text: 'It says one.' }])
   await world.prompt('what does a.txt say?')
   assert.equal(world.model.results().at(-1), 'one\ntwo')
@@ -66,7 +66,7 @@ const images = () =>
     .messages.flatMap(({ content }) => (Array.isArray(content) ? (content as { image_url?: { url: string } }[]) : []))
     .flatMap(part => (part.image_url ? [part.image_url.url] : []))
 
-test('an image reaches the model, now and in later turns', async () => {
+test('an image reaches the model in this turn and in later ones', async () => {
   await world.fresh({})
   world.model.script([{ text: 'a pixel' }, { text: 'still a pixel' }])
   assert.equal(await withImage('what is it?'), { stopReason: 'end_turn' })
@@ -75,7 +75,7 @@ test('an image reaches the model, now and in later turns', async () => {
   assert.equal(images(), [`data:image/png;base64,${PIXEL}`])
 })
 
-test('a model that takes no images gets words for them, and the person is told', async () => {
+test('a model without image input gets a text instead, and the user is informed', async () => {
   const bodies = [
     { status: 400, body: '{"error":{"message":"this model does not support image input"}}' },
     { status: 400, body: '{"error":{"message":"tiny is not a multimodal model"}}' },
@@ -93,7 +93,7 @@ test('a model that takes no images gets words for them, and the person is told',
   }
 })
 
-test('an image that is none, or that is a URL, is not passed on', async () => {
+test('an invalid image or an image URL is not passed on', async () => {
   for (const [data, type] of [
     ['http://127.0.0.1:1/secret', 'image/png'],
     [PIXEL, 'image/svg+xml'],
@@ -106,7 +106,7 @@ test('an image that is none, or that is a URL, is not passed on', async () => {
   }
 })
 
-test('the transcript is for its owner alone', () => {
+test('only the owner can read the transcript', () => {
   const file = path.join(world.state, `${world.opened.sessionId}.json`)
   assert.is(statSync(file).mode & 0o777, 0o600)
   assert.is(statSync(world.state).mode & 0o777, 0o700)

@@ -21,7 +21,7 @@ test.before(async () => {
 test.after(() => world.close())
 
 for (const { name, files, check, steps, rejects = [], says = [] } of repairs) {
-  test(`it repairs ${name}`, async () => {
+  test(`the repair fixes ${name}`, async () => {
     rejected = rejects
     await world.fresh(files)
     assert.is.not(codeOf(check, world.root), 0, 'the check fails before')

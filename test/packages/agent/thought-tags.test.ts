@@ -20,7 +20,7 @@ const ANSWERS: readonly (readonly [answer: string, thought: string, text: string
   ['', '', ''],
 ]
 
-test('thoughts at the beginning of an answer are taken out of it, in however many pieces they come', () => {
+test('thoughts at the start of an answer are removed from it, in any number of chunks', () => {
   for (const [answer, thought, text] of ANSWERS) {
     for (const size of [1, 2, 3, 7, 100]) {
       const pieces = answer.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? []

@@ -37,7 +37,7 @@ async function calls(...wanted: readonly (readonly [string, unknown])[]): Promis
 }
 const call = async (name: string, input: unknown) => (await calls([name, input]))[0] ?? ''
 
-test('a file that was read is edited after a question that shows the change', async () => {
+test('a read file is edited after a question with the diff', async () => {
   const edit = { path: 'src/sum.js', old_text: 'a - b', new_text: 'a + b' }
   const [, said] = await calls(['read', { path: 'src/sum.js' }], ['edit', edit])
   assert.is(said, 'replaced it in src/sum.js')
@@ -57,7 +57,7 @@ test('a file that was read is edited after a question that shows the change', as
   assert.is(world.call().status, 'completed')
 })
 
-test('an edit that the person rejects changes nothing, and the model is told so', async () => {
+test('a rejected edit changes nothing, and the model is informed', async () => {
   answer = 'reject_once'
   await call('read', { path: 'notes.md' })
   const [rejected] = await calls(['edit', { path: 'notes.md', old_text: 'needle', new_text: 'pin' }])
@@ -66,7 +66,7 @@ test('an edit that the person rejects changes nothing, and the model is told so'
   assert.is(world.call().status, 'failed')
 })
 
-test('what was not read, has changed since, or is outside of the workspace is not edited', async () => {
+test('a file that is unread, changed since or outside the workspace is not edited', async () => {
   writeFileSync(path.join(world.root, 'unread.txt'), 'text\n')
   const unread = { path: 'unread.txt', old_text: 'text', new_text: 'x' }
   assert.match(await call('edit', unread), 'has not been read yet; read it first')
@@ -86,7 +86,7 @@ test('what was not read, has changed since, or is outside of the workspace is no
   assert.is(world.questions.length, 0)
 })
 
-test('old_text has to be there exactly once', async () => {
+test('old_text must occur exactly once', async () => {
   await call('read', { path: 'src/twice.js' })
   const edit = (more: object) => call('edit', { path: 'src/twice.js', old_text: 'x', new_text: 'y', ...more })
   assert.match(await edit({ old_text: 'z' }), 'old_text is not in src/twice.js as it is written')
@@ -98,13 +98,13 @@ test('old_text has to be there exactly once', async () => {
   assert.is(world.file('src/twice.js'), 'y\ny\n')
 })
 
-test('a passage that the model writes with other line ends is found, and the ends of the file stay', async () => {
+test('a passage with other line endings is found, and the file keeps its own', async () => {
   await call('read', { path: 'src/dos.txt' })
   await call('edit', { path: 'src/dos.txt', old_text: 'one\ntwo', new_text: 'three\nfour' })
   assert.is(readFileSync(path.join(world.root, 'src/dos.txt'), 'utf8'), 'three\r\nfour\r\n')
 })
 
-test('a new file is written with its folders; one that is there only after it was read', async () => {
+test('a new file is written with its folders; an existing one only after it was read', async () => {
   assert.is(
     await call('write', { path: 'new/deep/file.txt', content: 'fresh\n' }),
     'wrote 6 bytes to new/deep/file.txt',
@@ -116,7 +116,7 @@ test('a new file is written with its folders; one that is there only after it wa
   assert.match(await call('write', { path: 'there.txt', content: 'x' }), 'has not been read yet')
 })
 
-test('files that are no text, no file, or not there are not read', async () => {
+test('binary files, non-files and missing files are not read', async () => {
   assert.match(await call('read', { path: 'picture.bin' }), 'is not UTF-8 text')
   assert.match(await call('read', { path: 'src' }), 'is a folder')
   assert.match(await call('read', { path: 'nowhere.txt' }), 'does not exist')
@@ -124,7 +124,7 @@ test('files that are no text, no file, or not there are not read', async () => {
   assert.match(await call('read', {}), 'path has to be a text')
 })
 
-test('a long file is read in parts, and one of 10 MB is refused in words', async () => {
+test('a long file is read in parts, and one of 10 MB is refused with an error', async () => {
   writeFileSync(path.join(world.root, 'long.txt'), Array.from({ length: 5000 }, (_, at) => `line ${at + 1}\n`).join(''))
   const first = await call('read', { path: 'long.txt' })
   assert.match(first, /\[lines 1 to 2000 of 5000; go on with offset 2001\]$/)
@@ -138,7 +138,7 @@ test('a long file is read in parts, and one of 10 MB is refused in words', async
   assert.match(await call('read', { path: 'huge.txt' }), 'has 10000000 bytes; 4194304 can be read')
 })
 
-test('files are searched by what they say and by their path', async () => {
+test('files are searched by content and by path', async () => {
   assert.is(await call('grep', { pattern: 'NEEDLE', ignore_case: true }), 'notes.md:1: a needle here')
   assert.is(await call('grep', { pattern: 'needle', glob: '*.js' }), 'nothing matches')
   assert.is(await call('grep', { pattern: 'needle', path: 'notes.md' }), 'notes.md:1: a needle here')
@@ -150,12 +150,12 @@ test('files are searched by what they say and by their path', async () => {
   assert.match(await call('glob', { pattern: '{a' }), 'the braces of the glob do not match')
 })
 
-test('a pattern that never comes to an end is given up', async () => {
+test('an endless pattern is aborted', async () => {
   writeFileSync(path.join(world.root, 'as.txt'), `${'a'.repeat(60)}!\n`)
   assert.match(await call('grep', { pattern: '^(a+)+$' }), 'the pattern takes too long')
 })
 
-test('a command runs after a question, in a terminal of the client, and does not see the key', async () => {
+test('a command runs after a question in a terminal of the client, without the key in its environment', async () => {
   const said = await call('run', { command: 'echo "key=$OPENAI_API_KEY"; pwd' })
   assert.is(said, `key=\n${world.root}\n[exit code 0]`)
   assert.equal(world.questions[0].toolCall.rawInput, { command: 'echo "key=$OPENAI_API_KEY"; pwd' })
@@ -163,7 +163,7 @@ test('a command runs after a question, in a terminal of the client, and does not
   assert.is(world.call().status, 'completed')
 })
 
-test('a command that fails, or that takes too long, is told as such', async () => {
+test('a command that fails or times out is reported as such', async () => {
   assert.is(await call('run', { command: 'echo no; exit 3' }), 'no\n[exit code 3]')
   assert.is(world.call().status, 'failed')
   assert.is(
@@ -175,13 +175,13 @@ test('a command that fails, or that takes too long, is told as such', async () =
   assert.match(await call('run', { command: ' ' }), 'a command has 1 to')
 })
 
-test('a command that the person rejects does not run', async () => {
+test('a rejected command does not run', async () => {
   answer = 'reject_once'
   assert.match(await call('run', { command: 'touch ran' }), 'the person refused it')
   assert.not(existsSync(path.join(world.root, 'ran')))
 })
 
-test('an answer for always counts for the same command, and for nothing else', async () => {
+test('an allow-always answer applies to the same command only', async () => {
   answer = 'allow_always'
   await calls(['run', { command: 'true' }], ['run', { command: 'true' }], ['run', { command: ':' }])
   assert.equal(
@@ -190,14 +190,14 @@ test('an answer for always counts for the same command, and for nothing else', a
   )
 })
 
-test('a turn whose question is answered with cancelled ends as cancelled', async () => {
+test('a turn ends as canceled when its question is answered with cancelled', async () => {
   answer = 'cancelled'
   world.model.script([{ calls: [{ name: 'run', input: { command: 'touch ran' } }] }])
   assert.equal(await world.prompt('go'), { stopReason: 'cancelled' })
   assert.not(existsSync(path.join(world.root, 'ran')))
 })
 
-test('a plan is shown', async () => {
+test('a plan is sent to the client', async () => {
   const entries = [
     { content: 'look', status: 'completed' },
     { content: 'mend', status: 'in_progress' },

@@ -36,7 +36,7 @@ test.after.each(async () => {
   await discord.stop()
 })
 
-test('a mention in a channel, and an answer that grows', async () => {
+test('a mention in a channel is answered, and the answer grows by edits', async () => {
   await ready()
   const question = discord.write(`<@${ME}> how many files does <@43> have?`, {
     mentions: [bot, { id: '43', username: 'bob', global_name: null }],
@@ -60,7 +60,7 @@ test('a mention in a channel, and an answer that grows', async () => {
   assert.is(discord.called('POST', /messages$/).at(-1)?.message_reference, undefined, 'only the first part points back')
 })
 
-test('an agent mentions nobody', async () => {
+test('an agent cannot mention anyone', async () => {
   await ready()
   const sent = await daemon.say(ID, { group_id: '10' }, '@everyone @here <@42> <@&7>')
   const { remote_message_id: id = '' } = sent as { remote_message_id?: string }
@@ -75,7 +75,7 @@ test('an agent mentions nobody', async () => {
   )
 })
 
-test('what is addressed: direct messages, answers to the bot; threads stand below their channel', async () => {
+test('direct messages and replies to the bot are addressed; threads belong to their channel', async () => {
   await ready()
   discord.write('hello', { guild_id: undefined, channel_id: '555' })
   discord.write('good morning')
@@ -110,7 +110,7 @@ test('what is addressed: direct messages, answers to the bot; threads stand belo
   assert.is(daemon.events.length, 6)
 })
 
-test('a session that is resumed brings events again, and each is handed on once', async () => {
+test('a resumed session repeats events, and each is delivered once', async () => {
   await ready()
   discord.write('one')
   await daemon.heard('one')
@@ -138,7 +138,7 @@ const restart = async (meanwhile: () => void) => {
 const kept = () => JSON.parse(daemon.values.get(`${ID}/positions`) ?? '{}') as Record<string, string>
 const texts = () => daemon.events.map(({ text }) => text)
 
-test('what was written while no process ran is fetched, the oldest first and each once; a room without news is not asked', async () => {
+test('messages of a downtime are fetched once, oldest first; a room without news is not requested', async () => {
   await ready()
   discord.write('one')
   discord.write('direct one', { guild_id: undefined, channel_id: '555' })
@@ -177,7 +177,7 @@ test('what was written while no process ran is fetched, the oldest first and eac
   assert.is(length, 152)
 })
 
-test('a message that the daemon does not have is fetched by the next process, also behind one that it has', async () => {
+test('a message without an acknowledgment is fetched by the next process, also behind an acknowledged one', async () => {
   await ready()
   const first = discord.write('first')
   await daemon.heard('first')
@@ -197,7 +197,7 @@ test('a message that the daemon does not have is fetched by the next process, al
   await daemon.heard('refused')
 })
 
-test('a room that the bot sees no more, and one of a new server, bring nothing of before', async () => {
+test('an inaccessible room and a room of a new server deliver no old messages', async () => {
   discord.write('before it came', {}, false)
   await ready()
   discord.write('hello')
@@ -221,7 +221,7 @@ test('a room that the bot sees no more, and one of a new server, bring nothing o
   assert.equal(texts(), ['elsewhere'])
 })
 
-test('two instances have a session each', async () => {
+test('two instances have separate sessions', async () => {
   const second = { ...config(), instance: { ...config().instance, id: 'bri_2' } }
   await ready(config(), second)
   await daemon.until(
@@ -232,7 +232,7 @@ test('two instances have a session each', async () => {
   assert.is(discord.resumes, 0)
 })
 
-test('an event that the daemon does not take for now is kept until it does', async () => {
+test('an event that the daemon refuses for now is kept until it accepts it', async () => {
   await ready()
   let refusals = 0
   daemon.ingest = ({ idempotency_key }) => {
@@ -244,7 +244,7 @@ test('an event that the daemon does not take for now is kept until it does', asy
   assert.is(daemon.events.length, 1)
 })
 
-test('without the intent of message content the bridge runs degraded and says why', async () => {
+test('without the message content intent the bridge is degraded with the reason', async () => {
   discord.allowsContent = false
   await start()
   const { message = '', reason } = await daemon.status('degraded')
@@ -257,7 +257,7 @@ test('without the intent of message content the bridge runs degraded and says wh
   await daemon.status('ready', from)
 })
 
-test('a message without its text means that the intent is missing', async () => {
+test('a message without text reports the missing intent', async () => {
   await ready()
   discord.write('', { embeds: [{}] })
   discord.write('', { author: { id: '5', username: 'ci', bot: true } })
@@ -267,7 +267,7 @@ test('a message without its text means that the intent is missing', async () => 
   assert.equal(daemon.events, [])
 })
 
-test('a token that Discord refuses, one of another form, and one that is missing', async () => {
+test('a refused, malformed or missing token is reported', async () => {
   const all = [{ bot_token: `x${TOKEN}` }, { bot_token: 'short' }, {}] as Record<string, string>[]
   await start(managed(ID, { api_url: discord.apiUrl }, all[0]))
   assert.match((await daemon.status('auth_required')).message ?? '', 'Reset Token')
@@ -279,13 +279,13 @@ test('a token that Discord refuses, one of another form, and one that is missing
   assert.not.ok(JSON.stringify(daemon.reports).includes(TOKEN))
 })
 
-test('a token that is reset while the bridge runs', async () => {
+test('a token reset is noticed while the bridge runs', async () => {
   await ready()
   discord.drop(4004)
   assert.is((await daemon.status('auth_required')).reason, 'auth_failed')
 })
 
-test('what Discord answers decides whether a message is tried again', async () => {
+test('the answer of Discord decides whether a message is retried', async () => {
   await ready()
   const json = (code: number, message = 'no') => ({ code, message })
   const slow = {
@@ -331,14 +331,14 @@ test('what Discord answers decides whether a message is tried again', async () =
   assert.is(((await daemon.say(ID, { group_id: '../x' }, 'x')) as { kind: string }).kind, 'unknown_destination')
 })
 
-test('2,000 code points are one message, and more is refused before anything is sent', async () => {
+test('a message has at most 2,000 code points; a longer one is refused before it is sent', async () => {
   await ready()
   assert.is((await daemon.say(ID, { group_id: '10' }, '😀'.repeat(2000))).status, 'delivered')
   assert.is((await daemon.say(ID, { group_id: '10' }, '😀'.repeat(2001))).status, 'not_sent')
   assert.is(discord.called('POST', /messages$/).length, 1)
 })
 
-test('a message whose answer was lost is found, in what the gateway brought or in the list; a repetition makes no second one', async () => {
+test('a message with a lost reply is found in the gateway or the list; a retry creates no duplicate', async () => {
   await ready()
   const since = Date.now() - 60_000
   for (const [echoes, listsNonces] of [
@@ -361,7 +361,7 @@ test('a message whose answer was lost is found, in what the gateway brought or i
   assert.equal(await daemon.settle(never, since), { outcome: 'unknown' })
 })
 
-test('files come as bytes; those of other services are not fetched', async () => {
+test('files are delivered as bytes; files of other services are not fetched', async () => {
   await ready()
   discord.files.set('a', Buffer.from('a,b\n'))
   const file = (filename: string, more: object = {}) => ({
@@ -383,7 +383,7 @@ test('files come as bytes; those of other services are not fetched', async () =>
   )
 })
 
-test('an edit, a deletion, targets', async () => {
+test('edits, deletions and targets work', async () => {
   await ready()
   const message = discord.write('seven')
   await daemon.heard('seven')
@@ -411,7 +411,7 @@ test('an edit, a deletion, targets', async () => {
   )
 })
 
-test('verify says what is missing', async () => {
+test('verify names missing permissions', async () => {
   await ready()
   const checks = async () => (await daemon.verify(ID)).map(({ check, status }) => `${check} ${status}`)
   const all = ['discord.token', 'discord.message_content', 'discord.gateway', 'discord.servers']
@@ -431,7 +431,7 @@ test('verify says what is missing', async () => {
   ])
 })
 
-test('the built file does the same', async () => {
+test('the built file passes a message and an answer', async () => {
   daemon = ScriptedDaemon.ofProgram(builtBridge('discord'))
   await daemon.initialize([config()])
   await daemon.status('ready')

@@ -93,7 +93,7 @@ const settings = () => ({
 const start = (more: object = {}, imap = mail.imap.port) =>
   startBridge({ imap, smtp: mail.smtp.port }, { ...settings(), ...more }, undefined, undefined, secrets)
 
-test('one access token, of the refresh token, logs in to IMAP and SMTP', async () => {
+test('one access token from the refresh token logs in to IMAP and SMTP', async () => {
   const { daemon, stop } = await start()
   await daemon.status('ready')
   await bot.put(message('by token'))
@@ -115,7 +115,7 @@ test('one access token, of the refresh token, logs in to IMAP and SMTP', async (
   await stop()
 })
 
-test('a token that ends soon is replaced before it is used; one that ended before its time after the refusal', async () => {
+test('a token about to expire is replaced before use; one that expired early after its refusal', async () => {
   tokens.expiresIn = 30
   const short = await start()
   await short.daemon.status('ready')
@@ -136,7 +136,7 @@ test('a token that ends soon is replaced before it is used; one that ended befor
   await wire.close()
 })
 
-test('a refresh token that is refused needs a person; a token server that is away does not; neither shows a secret', async () => {
+test('a refused refresh token needs the operator, an unreachable token server does not; errors show no secret', async () => {
   tokens.refusals.push({ status: 400, body: { error: 'invalid_grant', error_description: 'refresh-0 is expired' } })
   const refused = await start()
   const { message: why = '', reason } = await refused.daemon.status('auth_required')
@@ -153,7 +153,7 @@ test('a refresh token that is refused needs a person; a token server that is awa
   await away.stop()
 })
 
-test('a refresh token that the server replaces is used from then on; requests at once share one answer', async () => {
+test('a replaced refresh token is used from then on; concurrent requests share one answer', async () => {
   Object.assign(tokens, { expiresIn: 120, rotates: true })
   let now = 0
   const of = new Tokens(
@@ -184,7 +184,7 @@ test('a refresh token that the server replaces is used from then on; requests at
   }
 })
 
-test('a refresh token goes over TLS or nowhere', async () => {
+test('a refresh token is sent only over TLS', async () => {
   for (const url of [
     'http://login.example.test/token',
     'ftp://127.0.0.1/',

@@ -33,7 +33,7 @@ async function eventOf(text: string | Buffer, size?: number) {
 const isAutomatic = async (headers: Record<string, string | undefined>) =>
   (await eventOf(message('thanks', headers))).automatic === true
 
-test('mail of machines is automatic, whichever header says so', async () => {
+test('machine mail is automatic by any of its headers', async () => {
   const telling: Record<string, string>[] = [
     { 'Auto-Submitted': 'auto-replied' },
     { 'Auto-Submitted': 'auto-generated; x=y' },
@@ -60,7 +60,7 @@ test('mail of machines is automatic, whichever header says so', async () => {
   for (const headers of silent) assert.not(await isAutomatic(headers), JSON.stringify(headers))
 })
 
-test('an answer of the bot is automatic for another bot', async () => {
+test('an answer of the bot is automatic to another bot', async () => {
   const delivery: Delivery = {
     bridge_instance_id: 'bri_1',
     delivery_id: 'dlv_1',
@@ -79,7 +79,7 @@ test('an answer of the bot is automatic for another bot', async () => {
   assert.is(own.kind, 'unusable', 'own mail is no event')
 })
 
-test('a target with a line break, a list or a name is refused, and a subject is one line', async () => {
+test('a target with a line break, list or name is refused, and a subject is one line', async () => {
   const delivery = (peer_id: string, text = 'x'): Delivery => ({
     bridge_instance_id: 'bri_1',
     delivery_id: 'dlv_1',
@@ -119,7 +119,7 @@ test('a target with a line break, a list or a name is refused, and a subject is 
   )
 })
 
-test('a sender is authenticated by the results of the trusted server alone', async () => {
+test('a sender is authenticated only by the results of the trusted server', async () => {
   const authenticated = async (...headers: string[]) => {
     const lines = headers.map(value => `Authentication-Results: ${value}\n`).join('')
     return (await eventOf(lines + message('hi'))).sender.authenticated
@@ -151,7 +151,7 @@ test('a sender is authenticated by the results of the trusted server alone', asy
   assert.ok(reading.kind === 'event' && !reading.event.sender.authenticated)
 })
 
-test('quotes at the end and the signature are cut, quotes between own lines stay', () => {
+test('trailing quotes and the signature are cut, and quotes between own lines stay', () => {
   const cases: [string, string][] = [
     ['Yes.\n\nOn Sat, 28 Nov 2026 at 10:00, Ann wrote:\n> How many?\n> And why?\n', 'Yes.'],
     ['Yes.\n\nOn Sat, 28 Nov 2026 at 10:00,\nAnn Example <ann@example.test> wrote:\n\n> How many?\n', 'Yes.'],
@@ -172,14 +172,14 @@ test('quotes at the end and the signature are cut, quotes between own lines stay
   assert.is(textOfHtml('<div '.repeat(50_000)), '')
 })
 
-test('HTML becomes text: blocks, links, entities, without scripts and quotes', () => {
+test('HTML becomes text with blocks, links and entities, without scripts and quotes', () => {
   const html = `<html><head><style>p{color:red}</style><title>t</title></head><body><!-- c --><p>Hello&nbsp;<b>bot</b>,</p>
     <div>see <a href="https://example.test/a?b=1&amp;c=2">this</a> &lt;now&gt; &#8364; &#x41;</div><ul><li>one<li>two</ul>
     <script>alert(1)</script><div class="gmail_quote">On Sat Ann wrote:<blockquote>old</blockquote></div></body></html>`
   assert.is(textOfHtml(html), 'Hello bot,\n\nsee this (https://example.test/a?b=1&c=2) <now> € A\n\n- one\n- two')
 })
 
-test('a message with HTML alone and files: its text, and the bytes of the files', async () => {
+test('a message with only HTML and files gives its text and the bytes of the files', async () => {
   const boundary = (name: string, type: string, bytes: Buffer) =>
     `--b\nContent-Type: ${type}\nContent-Transfer-Encoding: base64\nContent-Disposition: attachment; filename="${name}"\n\n${bytes.toString('base64').replace(/.{76}/g, '$&\n')}\n`
   const small = Buffer.from([0, 1, 2, 255])
@@ -200,7 +200,7 @@ test('a message with HTML alone and files: its text, and the bytes of the files'
   assert.match((await eventOf(message('cut'), 20_000_000)).text ?? '', /\[the message of 20000000 bytes was cut\]/)
 })
 
-test('threads go by the first reference, and a message without an id has a key of its own', async () => {
+test('a thread is the first reference, and a message without an id has a derived key', async () => {
   const { thread_id, idempotency_key, message_id } = await eventOf(message('x', { 'Message-ID': undefined }))
   assert.is(thread_id, idempotency_key)
   assert.is(message_id, undefined)
@@ -217,7 +217,7 @@ test('threads go by the first reference, and a message without an id has a key o
   assert.ok((await eventOf(message('x', { To: 'team@example.test', Cc: 'Agent <AGENT@example.test>' }))).addressed)
 })
 
-test('hostile messages are unusable or bounded, never an error', async () => {
+test('hostile messages are unusable or bounded, never an exception', async () => {
   const nested = (depth: number) => 'Content-Type: multipart/mixed; boundary=b\n\n--b\n'.repeat(depth)
   for (const source of [
     '',
@@ -262,7 +262,7 @@ function report(
   return message(`${body}--b--`, { ...from, 'MIME-Version': '1.0', 'Content-Type': type })
 }
 
-test('a report that a message failed names ours alone; what is late, delivered or of others is nothing', async () => {
+test('a bounce names only own messages; delays, deliveries and foreign messages are ignored', async () => {
   const ours = 'From: bot@example.test\nMessage-ID: <svc.msg_1@example.test>\nSubject: x\n\nseven'
   const bounces = async (text: string) => {
     const source = Buffer.from(text.replaceAll('\n', '\r\n'))
@@ -295,7 +295,7 @@ test('a report that a message failed names ours alone; what is late, delivered o
   assert.ok(Array.isArray(await bounces(many)))
 })
 
-test('settings that would send a password in the clear or forge a header are refused', () => {
+test('settings with a cleartext password or a forged header are refused', () => {
   const wrong = (more: object) => {
     try {
       configOf(instance({ ...settings, ...more }))

@@ -22,7 +22,7 @@ test.after(async () => {
   await mail.remove()
 })
 
-test('mail arrives by IDLE, and the answer is part of its thread', async () => {
+test('mail arrives by IDLE, and the answer joins its thread', async () => {
   await bot.put(message('old mail'))
   const { daemon, stop } = await startBridge(ports(), { sent_folder: 'Sent' })
   await daemon.status('ready')
@@ -58,7 +58,7 @@ test('mail arrives by IDLE, and the answer is part of its thread', async () => {
   await stop()
 })
 
-test('an IDLE that died without a word is noticed, and mail of that time arrives', async () => {
+test('a silently dead IDLE is noticed, and its mail arrives', async () => {
   const wire = await Wire.to(mail.imap.port)
   const { daemon, stop } = await startBridge({ ...ports(), imap: wire.port }, { idle_seconds: 20 })
   await daemon.status('ready')
@@ -74,7 +74,7 @@ test('an IDLE that died without a word is noticed, and mail of that time arrives
   await wire.close()
 })
 
-test('mail that the server does not announce is found when IDLE is renewed', async () => {
+test('unannounced mail is found when IDLE is renewed', async () => {
   const wire = await Wire.to(mail.imap.port)
   const { daemon, stop } = await startBridge({ ...ports(), imap: wire.port }, { idle_seconds: 20 })
   await daemon.status('ready')
@@ -86,7 +86,7 @@ test('mail that the server does not announce is found when IDLE is renewed', asy
   await wire.close()
 })
 
-test('a connection that is cut is opened again, and nothing is read twice', async () => {
+test('a cut connection is reopened, and no mail is read twice', async () => {
   const wire = await Wire.to(mail.imap.port)
   const { daemon, stop } = await startBridge({ ...ports(), imap: wire.port })
   await daemon.status('ready')
@@ -126,7 +126,7 @@ test('an empty FETCH does not advance the position', async () => {
   await wire.close()
 })
 
-test('mail counts as read only when the daemon has it: refused, it stays, also over a restart', async () => {
+test('mail is marked as read when the daemon has it; refused mail stays unread, across a restart', async () => {
   const refuse = (daemon: ScriptedDaemon) => {
     daemon.ingest = () => {
       throw new RpcError(-32000, 'draining', { code: 'bridge_not_accepting', retry_after_ms: 100 })
@@ -150,7 +150,7 @@ test('mail counts as read only when the daemon has it: refused, it stays, also o
   await third.stop()
 })
 
-test('when UIDVALIDITY changes nothing is read again and nothing is lost', async () => {
+test('a change of UIDVALIDITY rereads and loses nothing', async () => {
   const first = await startBridge(ports())
   await first.daemon.status('ready')
   await bot.put(message('before the backup'))
@@ -173,7 +173,7 @@ test('when UIDVALIDITY changes nothing is read again and nothing is lost', async
   await second.stop()
 })
 
-test('a wrong password needs the operator; a server that is away does not', async () => {
+test('a wrong password needs the operator; an unreachable server does not', async () => {
   const wrong = await startBridge(ports(), {}, undefined, undefined, { password: 'wrong' })
   const report = await wrong.daemon.status('auth_required')
   assert.is(report.reason, 'auth_failed')
@@ -187,7 +187,7 @@ test('a wrong password needs the operator; a server that is away does not', asyn
   await away.stop()
 })
 
-test('what the SMTP server says decides: never again, later, or not known', async () => {
+test('the SMTP reply decides: permanent, retry, or unknown', async () => {
   const wire = await Wire.to(mail.smtp.port)
   const { daemon, stop } = await startBridge({ ...ports(), smtp: wire.port })
   await daemon.status('ready')
@@ -213,7 +213,7 @@ test('what the SMTP server says decides: never again, later, or not known', asyn
   await stop()
 })
 
-test('mail that comes back makes its delivery fail with the reason of the server, and starts nothing', async () => {
+test('a bounce fails its delivery with the reason of the server and starts no turn', async () => {
   const { daemon, stop, dataDir } = await startBridge(ports())
   await daemon.status('ready')
   let refusals = 1
@@ -242,7 +242,7 @@ test('mail that comes back makes its delivery fail with the reason of the server
   await again.stop()
 })
 
-test('a password that SMTP refuses degrades the instance, and verify names it', async () => {
+test('a password refused by SMTP degrades the instance, and verify names it', async () => {
   const secrets = { password: 'secret', smtp_password: 'other' }
   const { daemon, stop } = await startBridge(ports(), {}, undefined, undefined, secrets)
   await daemon.status('ready')
@@ -262,7 +262,7 @@ test('a password that SMTP refuses degrades the instance, and verify names it', 
   await stop()
 })
 
-test('the built program answers', async () => {
+test('the built program answers a mail', async () => {
   const daemon = ScriptedDaemon.ofProgram([process.execPath, 'dist/extensions/bridge-email/main.cjs'])
   await daemon.initialize([managed('bri_1', { address: 'bot@example.test' }, { password: 'secret' })])
   const report = await daemon.status('error')

@@ -122,7 +122,7 @@ test('a message in a space is answered in its thread, and the answer grows by ed
   assert.is(api.messages.size, 0)
 })
 
-test('a direct message, a command, a click, and the format of add-ons', async () => {
+test('direct messages, commands, clicks and the add-on format are events', async () => {
   const { daemon, api, send } = await start()
   const inDirect = { name: `${DIRECT}/messages/a.a`, space: direct, thread: { name: `${DIRECT}/threads/x` } }
   await send({ ...said('hello', inDirect), space: direct })
@@ -220,7 +220,7 @@ test('a token that is forged, expired or for another project is refused', async 
   assert.is(await check(ofProject({ exp: now - 200 })), 200, 'clocks may differ by five minutes')
 })
 
-test('without a project number the audience is the address of the endpoint', async () => {
+test('the audience is the endpoint URL when no project number is set', async () => {
   const { daemon, send, api } = await start({}, { project_number: undefined })
   assert.is((await send(said('one'), ofUrl())).status, 200)
   await daemon.heard('one')
@@ -232,14 +232,14 @@ test('without a project number the audience is the address of the endpoint', asy
   await start({ public_url: undefined }, { project_number: undefined }, 'error')
 })
 
-test('when the keys of Google cannot be had the event comes again', async () => {
+test('an event is redelivered while the keys of Google are unavailable', async () => {
   const { daemon, send, api } = await start()
   api.instead = ({ path }) => (path.startsWith('/service_accounts') ? { status: 500 } : undefined)
   assert.is((await send(said('later'))).status, 503)
   assert.is(daemon.events.length, 0)
 })
 
-test('an event is confirmed when it is durable; long ones are taken and what is too long is refused', async () => {
+test('an event is confirmed when it is durable; long ones are accepted and oversized ones refused', async () => {
   const { daemon, send } = await start()
   daemon.ingest = () => {
     throw new RpcError(-32000, 'gone', { code: 'bridge_not_found' })
@@ -256,7 +256,7 @@ test('an event is confirmed when it is durable; long ones are taken and what is 
   assert.is(daemon.events.length, 2)
 })
 
-test('files are fetched from the API, and those that cannot be had are named', async () => {
+test('files are fetched from the API, and unavailable ones are named', async () => {
   const { daemon, send, api } = await start()
   const file = (resource: string | undefined, contentName: string) => ({
     contentName,
@@ -280,7 +280,7 @@ test('files are fetched from the API, and those that cannot be had are named', a
   assert.is(api.asked('GET', /media/).length, 2)
 })
 
-test('a lost message is found by its own id, and is not made twice', async () => {
+test('a lost message is found by its own id and is not duplicated', async () => {
   const { daemon, api } = await start()
   const target = { group_id: SPACE }
   api.instead = ({ method, path, body }) => {
@@ -321,7 +321,7 @@ test('parts of a notification share a thread', async () => {
   assert.is.not(threads[0], threads[2])
 })
 
-test('quotas are obeyed with growing waits; refusals are mapped', async () => {
+test('quota errors back off exponentially; refusals are mapped', async () => {
   const { daemon, api } = await start()
   let answer: Answer | undefined
   api.instead = ({ path }) => (path.startsWith('/v1/') ? answer : undefined)
@@ -373,7 +373,7 @@ test('quotas are obeyed with growing waits; refusals are mapped', async () => {
   assert.ok(stranger.status === 'not_sent' && stranger.kind === 'unknown_destination')
 })
 
-test('the service account signs in with its key, and a token that ended early is replaced', async () => {
+test('the service account signs in with its key, and a token that expired early is replaced', async () => {
   const { daemon, api } = await start()
   await daemon.say('bri_1', { group_id: SPACE }, 'one')
   assert.is(api.tokens, 1, 'one token serves until it ends')
@@ -401,7 +401,7 @@ test('the service account signs in with its key, and a token that ended early is
   assert.is((await daemon.status('auth_required')).reason, 'auth_failed')
 })
 
-test('Google Chat that is away is asked again; credentials that do not do are named', async () => {
+test('an unreachable Google Chat is retried; invalid credentials are named', async () => {
   await start({ api_url: 'http://127.0.0.1:1' }, {}, 'degraded')
   for (const credentials of ['x', '{}', '{"type":"service_account","client_email":"a","private_key":"x"}']) {
     const { daemon } = await start({}, { credentials_json: credentials }, 'auth_required')
@@ -411,7 +411,7 @@ test('Google Chat that is away is asked again; credentials that do not do are na
   await start({}, { project_number: 'my-project' }, 'error')
 })
 
-test('no person and not everyone is mentioned', () => {
+test('an answer mentions no user and not all', () => {
   assert.is(quiet('<users/all> <users/123> < users/all>'), '‹users/all> ‹users/123> ‹ users/all>')
   assert.is(quiet('&lt;users/all&gt; &#60;users/1 &#x3C;USERS/all'), '‹users/all&gt; ‹users/1 ‹USERS/all')
   assert.is(quiet('a < b and <b>users/all</b>'), 'a < b and <b>users/all</b>')

@@ -111,7 +111,7 @@ const attempts = (...of: readonly (readonly [string, number, number, string?])[]
     })
     .sort((a, b) => (a.delivered_at < b.delivered_at ? 1 : -1))
 
-test('what GitHub could not deliver while the bridge was down is sent again: the oldest first, of three days, unacknowledged', async () => {
+test('failed deliveries of GitHub are requested again: oldest first, of three days, unacknowledged', async () => {
   const deliveries = attempts(
     ['lost-late', 1, 502],
     ['lost', 5, 0],
@@ -163,7 +163,7 @@ test('what GitHub could not deliver while the bridge was down is sent again: the
   assert.equal(await again(hook, { token: 'ghp_1' }, more), [`${hook}/1002/attempts`, `${hook}/1000/attempts`])
 })
 
-test('where the credentials do not let failed deliveries be seen, verify says what to do', async () => {
+test('verify names the next step when credentials cannot read failed deliveries', async () => {
   const missed = async (more: object) => {
     const { daemon, github } = await start(more)
     const until = performance.now() + 15_000
@@ -178,14 +178,14 @@ test('where the credentials do not let failed deliveries be seen, verify says wh
   assert.match(await missed(known), /Redeliver in the settings.*the token needs read and write access to webhooks/)
 })
 
-test('the signature is that of the documentation', () => {
+test('the signature matches the documentation', () => {
   const digest = '757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17'
   assert.ok(isHmac("It's a Secret to Everybody", Buffer.from('Hello, World!'), digest, 'hex'))
   assert.not(isHmac("It's a Secret to Everybody", Buffer.from('Hello, World!'), digest.slice(2), 'hex'))
   assert.not(isHmac("It's a Secret to Everybody", Buffer.from('Hello, World.'), digest, 'hex'))
 })
 
-test('a comment that mentions the bot, and the answer that grows by edits', async () => {
+test('a comment that mentions the bot is answered, and the answer grows by edits', async () => {
   const { daemon, github, send } = await start()
   assert.is((await send('issue_comment', issueComment('@svc-bot why is it slow?'), 'guid-1')).status, 200)
   assert.is((await send('issue_comment', issueComment('@svc-bot why is it slow?'), 'guid-1')).status, 200)
@@ -221,7 +221,7 @@ test('a comment that mentions the bot, and the answer that grows by edits', asyn
   assert.is(github.comments.length, 0)
 })
 
-test('issues and review comments have places of their own; what the bot wrote is no event', async () => {
+test('issues and review comments are separate conversations; comments of the bot are no events', async () => {
   const { daemon, github, send } = await start({ repositories: ['Acme/App'] })
   await send('issues', {
     action: 'opened',
@@ -258,7 +258,7 @@ test('issues and review comments have places of their own; what the bot wrote is
   assert.is(daemon.events.length, before)
 })
 
-test('an event with another signature is refused, one that the daemon does not take comes again', async () => {
+test('an event with a wrong signature is refused, and one that the daemon refuses is redelivered', async () => {
   const { daemon, send } = await start()
   assert.is((await send('issue_comment', issueComment('forged'), 'guid-1', 'other')).status, 401)
   assert.is((await send('issue_comment', issueComment('x'), '')).status, 400)
@@ -274,7 +274,7 @@ test('an event with another signature is refused, one that the daemon does not t
   )
 })
 
-test('a lost answer is found by its marker among hundreds, a missing one is absent only after a while', async () => {
+test('a lost answer is found by its marker among hundreds, a missing one is absent after a delay', async () => {
   const { daemon, github } = await start()
   const target = { group_id: 'acme/app', thread_id: '5' }
   github.instead = ({ method, body }) => {
@@ -295,7 +295,7 @@ test('a lost answer is found by its marker among hundreds, a missing one is abse
   assert.equal(await daemon.settle(lost, now), { outcome: 'unknown' })
 })
 
-test('limits are obeyed, and the instance is degraded until an answer goes out', async () => {
+test('rate limits are obeyed, and the instance is degraded until an answer is sent', async () => {
   const { daemon, github } = await start()
   let answer: Answer | undefined
   github.instead = () => answer
@@ -335,7 +335,7 @@ test('limits are obeyed, and the instance is degraded until an answer goes out',
   assert.is((await daemon.status('auth_required')).reason, 'auth_failed')
 })
 
-test('an address that would be another path is refused before anything is sent', async () => {
+test('an address with a path traversal is refused before it is used', async () => {
   const { daemon, github } = await start()
   const before = github.endpoint.received.length
   for (const target of [
@@ -356,7 +356,7 @@ test('an address that would be another path is refused before anything is sent',
   assert.is(github.endpoint.received.length, before)
 })
 
-test('an app signs in with its key and uses a token of the installation', async () => {
+test('an app signs in with its key and uses an installation token', async () => {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const pem = privateKey.export({ type: 'pkcs1', format: 'pem' }).toString()
   const { daemon, github, send } = await start({}, { app_id: '42', private_key: pem })
@@ -382,7 +382,7 @@ test('an app signs in with its key and uses a token of the installation', async 
   assert.is(daemon.events.length, 1)
 })
 
-test('GitHub that is away at first is asked again; a refused token needs the operator', async () => {
+test('an unreachable GitHub is retried; a refused token needs the operator', async () => {
   const { daemon } = await start({ api_url: 'http://127.0.0.1:1' }, { token: 'ghp_1' }, 'degraded')
   assert.is(daemon.reports.at(-1)?.reason, 'provider_timeout')
   const wrong = await start({}, { private_key: 'x', app_id: '1' }, 'auth_required')
@@ -392,7 +392,7 @@ test('GitHub that is away at first is asked again; a refused token needs the ope
   await start({ api_url: 'http://api.example.org' }, { token: 'x' }, 'error')
 })
 
-test('mentions count outside of code and quotes, and an answer pings only the person who asked', () => {
+test('mentions count outside code and quotes, and an answer notifies only the asker', () => {
   for (const text of ['@bot hi', 'hi @Bot!', '(@bot)', 'x\n@bot']) assert.ok(mentions(text, 'bot'), text)
   for (const text of ['`@bot`', '```\n@bot\n```', '> @bot', 'a@bot', '@bots', '@bot/team', '@bot-x', 'bot'])
     assert.not(mentions(text, 'bot'), text)

@@ -20,7 +20,7 @@ async function connected(caps: readonly string[], answer?: Answer, more: object 
   }
 }
 
-test('account-tag makes a sender known, and msgid is the key of a line', async () => {
+test('account-tag identifies a sender, and msgid is the key of a line', async () => {
   const { server, daemon, close } = await connected(['account-tag', 'message-tags', 'server-time'])
   await daemon.status('ready')
   server.send(
@@ -36,7 +36,7 @@ test('account-tag makes a sender known, and msgid is the key of a line', async (
   await close()
 })
 
-test('without account-tag the account comes from WHOIS, of the same user and host only', async () => {
+test('without account-tag the account comes from WHOIS of the same user and host', async () => {
   const accounts: Record<string, string> = {
     ann: 'a@h',
     ben: 'other@elsewhere',
@@ -77,7 +77,7 @@ test('without account-tag the account comes from WHOIS, of the same user and hos
   await close()
 })
 
-test('a refused password needs a person, and nothing is tried again with it', async () => {
+test('a refused password needs the operator and is not retried', async () => {
   const sasl: Answer = line =>
     line.startsWith('AUTHENTICATE ') && !line.endsWith(' PLAIN')
       ? [':srv 904 svcbot :SASL authentication failed']
@@ -94,7 +94,7 @@ test('a refused password needs a person, and nothing is tried again with it', as
   await close()
 })
 
-test('NickServ hears the password before channels are joined', async () => {
+test('NickServ gets the password before channels are joined', async () => {
   const { server, daemon, close } = await connected(
     [],
     line => (line.startsWith('PRIVMSG NickServ') ? [':NickServ!s@h NOTICE svcbot :You are now identified'] : []),
@@ -107,7 +107,7 @@ test('NickServ hears the password before channels are joined', async () => {
   await close()
 })
 
-test('what is played back from the past starts nothing', async () => {
+test('replayed history starts no turn', async () => {
   const { server, daemon, close } = await connected(['batch', 'message-tags'])
   await daemon.status('ready')
   server.send(
@@ -121,7 +121,7 @@ test('what is played back from the past starts nothing', async () => {
   await close()
 })
 
-test('a configuration or a secret that would be a command of its own is refused', async () => {
+test('a setting or secret that would inject a command is refused', async () => {
   const bad: [object, Record<string, string>][] = [
     [{ nick: 'bot QUIT' }, {}],
     [{ channels: ['#a\r\nQUIT'] }, {}],
@@ -142,7 +142,7 @@ test('a configuration or a secret that would be a command of its own is refused'
   await close()
 })
 
-test('a server that never ends a line is left', async () => {
+test('a server that never ends a line is disconnected', async () => {
   const { server, daemon, close } = await connected([])
   await daemon.status('ready')
   server.send('x'.repeat(200_000))

@@ -42,7 +42,7 @@ test.before(async () => {
 })
 test.after(() => server.remove())
 
-test('a channel and a query: what is addressed, who sent it, and the answers', async () => {
+test('lines of a channel and a query are addressed, attributed and answered', async () => {
   const daemon = await start(managed('bri_1', config()))
   await daemon.status('ready')
   const ann = await person('ann', '#ops')
@@ -72,7 +72,7 @@ test('a channel and a query: what is addressed, who sent it, and the answers', a
   )
 })
 
-test('a long text of many bytes arrives whole, in lines that fit with the prefix', async () => {
+test('a long multibyte text arrives whole, in lines that fit with the prefix', async () => {
   const daemon = await start(managed('bri_1', config()))
   await daemon.status('ready')
   const ann = await person('ann', '#ops')
@@ -88,7 +88,7 @@ test('a long text of many bytes arrives whole, in lines that fit with the prefix
   assert.is(lines.slice(0, -1).join(' '), text)
 })
 
-test('neither a text nor a target is a command', async () => {
+test('a text or a target cannot inject a command', async () => {
   const daemon = await start(managed('bri_1', config()))
   await daemon.status('ready')
   const ann = await person('ann', '#ops')
@@ -107,7 +107,7 @@ test('neither a text nor a target is a command', async () => {
   assert.equal(ben.lines, [])
 })
 
-test('CTCP, actions and notices start nothing and are not answered', async () => {
+test('CTCP, actions and notices start no turn and get no answer', async () => {
   const daemon = await start(managed('bri_1', config()))
   await daemon.status('ready')
   const ann = await person('ann', '#ops')
@@ -123,7 +123,7 @@ test('CTCP, actions and notices start nothing and are not answered', async () =>
   assert.equal(answers, [])
 })
 
-test('the server says what it refuses, and that is not tried again', async () => {
+test('a line refused by the server is reported and not retried', async () => {
   const ann = await person('ann', '#ops')
   const daemon = await start(managed('bri_1', config()))
   await daemon.status('ready')
@@ -138,7 +138,7 @@ test('the server says what it refuses, and that is not tried again', async () =>
   assert.equal(await daemon.say('bri_1', { group_id: '#ops' }, 'three'), { status: 'delivered' })
 })
 
-test('a burst is sent at once, and more is told when to come again', async () => {
+test('a burst is sent at once, and further lines get a retry time', async () => {
   const daemon = await start(managed('bri_1', config({ flood_burst: 3, flood_lines_per_minute: 30 })))
   await daemon.status('ready')
   assert.equal(await daemon.say('bri_1', { group_id: '#ops' }, 'one\ntwo\nthree'), { status: 'delivered' })
@@ -152,7 +152,7 @@ test('a burst is sent at once, and more is told when to come again', async () =>
   await ann.hears(line => line === 'a | b | c | d')
 })
 
-test('a delivery that breaks off in the middle is unknown', async () => {
+test('a delivery aborted in the middle is unknown', async () => {
   const daemon = await start(managed('bri_1', config({ flood_burst: 5, flood_lines_per_minute: 240 })))
   await daemon.status('ready')
   const ann = await person('ann', '#ops')
@@ -167,7 +167,7 @@ test('a delivery that breaks off in the middle is unknown', async () => {
   await server.start()
 })
 
-test('a server that goes and comes back: degraded, then ready', async () => {
+test('a restarted server degrades the instance, which then becomes ready', async () => {
   const daemon = await start(managed('bri_1', config()))
   await daemon.status('ready')
   await server.stop()
@@ -181,7 +181,7 @@ test('a server that goes and comes back: degraded, then ready', async () => {
   assert.equal(await daemon.say('bri_1', { group_id: '#ops' }, 'here again'), { status: 'delivered' })
 })
 
-test('a nick that is taken: it speaks under another one, and has its own again when that is free', async () => {
+test('a taken nick is replaced by another, and regained when it is free', async () => {
   const thief = await person('svcbot', '#ops')
   const ann = await person('ann', '#ops')
   const daemon = await start(managed('bri_1', config()))
@@ -197,7 +197,7 @@ test('a nick that is taken: it speaks under another one, and has its own again w
   assert.ok((await daemon.heard('you again')).addressed)
 })
 
-test('a server that is silent is noticed, and left for a new connection', async () => {
+test('a silent server is noticed and reconnected', async () => {
   const daemon = await start(managed('bri_1', config({ ping_seconds: 1 })))
   await daemon.status('ready')
   server.pause()
@@ -208,7 +208,7 @@ test('a server that is silent is noticed, and left for a new connection', async 
   assert.equal(await daemon.health(), { healthy: true })
 })
 
-test('a channel that it is kicked from, or may not enter, is said and tried again', async () => {
+test('a kick or a join error of a channel is reported and retried', async () => {
   const ann = await person('ann', '#ops', '#locked')
   ann.raw('MODE #locked +i')
   await ann.settled()
@@ -230,14 +230,14 @@ test('a channel that it is kicked from, or may not enter, is said and tried agai
   ])
 })
 
-test('a server without SASL is not used without a login, and what to do is said', async () => {
+test('a server without SASL is not used without a login, and the next step is named', async () => {
   const daemon = await start(managed('bri_1', config(), { password: 'for-the-services' }))
   const { message = '' } = await daemon.status('degraded')
   assert.match(message, /the server offers no SASL; set login to nickserv, or to none/)
   assert.not(daemon.reports.some(({ status }) => status === 'ready'))
 })
 
-test('keys of channels come from a secret and are never shown; a channel that refuses it leaves the others as they are', async () => {
+test('channel keys come from a secret and are never shown; a refused key does not affect other channels', async () => {
   const ann = await person('ann', '#ops', '#vault', '#full', '#banned', '#other')
   for (const mode of ['#vault +k s3same', '#full +l 1', '#banned +b svcbot!*@*', '#other +k right'])
     ann.raw(`MODE ${mode}`)
@@ -266,7 +266,7 @@ test('keys of channels come from a secret and are never shown; a channel that re
   assert.not.match(JSON.stringify([daemon.reports, checks, await daemon.targets('bri_1')]), /s3same|wr0ng/)
 })
 
-test('a key that stands in the wrong place, or in no form that it has, is refused and not shown', async () => {
+test('a key in the wrong place or form is refused and not shown', async () => {
   const cases: [object, Record<string, string>, RegExp][] = [
     [{ channels: ['#ops s3same'] }, {}, /channels: bind the keys of channels as secret channel_keys/],
     [{}, { channel_keys: '#ops' }, /entry 1 of the secret channel_keys is no channel with its key/],

@@ -47,7 +47,7 @@ async function connect(to: Ngircd, more: object = {}): Promise<ScriptedDaemon> {
   return daemon
 }
 
-test('a certificate of an authority that the configuration trusts: messages go over TLS', async () => {
+test('messages pass over TLS with a certificate of a configured authority', async () => {
   const daemon = await connect(server, { tls_ca: authority.pem })
   await daemon.status('ready')
   assert.equal(await daemon.say('bri_1', { group_id: '#ops' }, 'hello'), { status: 'delivered' })
@@ -61,7 +61,7 @@ test('a certificate of an authority that the configuration trusts: messages go o
   await pinned.status('ready')
 })
 
-test('a certificate that nobody vouches for is refused, and the refusal names the cause and the setting', async () => {
+test('an untrusted certificate is refused with the cause and the setting', async () => {
   for (const [to, more] of [
     [server, {}],
     [alone, {}],
@@ -79,7 +79,7 @@ test('a certificate that nobody vouches for is refused, and the refusal names th
   }
 })
 
-test('a certificate for another name is refused, of a trusted authority as well; one that is not looked at is not', async () => {
+test('a certificate for another name is refused, also of a trusted authority, unless verification is off', async () => {
   const daemon = await connect(server, { server: '127.0.0.1', tls_ca: authority.pem })
   const { message = '' } = await daemon.status('degraded')
   assert.match(message, /^127\.0\.0\.1: the certificate is not for 127\.0\.0\.1: /)
@@ -87,14 +87,14 @@ test('a certificate for another name is refused, of a trusted authority as well;
   await careless.status('ready')
 })
 
-test('an authority that is no certificate is refused before anything is sent', async () => {
+test('an invalid authority file is refused before anything is sent', async () => {
   for (const tls_ca of ['/etc/ssl/ca.pem', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----', 7]) {
     const daemon = await connect(server, { tls_ca })
     assert.match((await daemon.status('error')).message ?? '', /provider_config\.tls_ca/)
   }
 })
 
-test('the built file does the same', async () => {
+test('the built file works over TLS', async () => {
   const daemon = ScriptedDaemon.ofProgram(builtBridge('irc'))
   closing.push(() => daemon.shutdown())
   const config = {

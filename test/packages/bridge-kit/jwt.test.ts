@@ -46,7 +46,7 @@ async function refusal(promise: Promise<unknown>): Promise<string> {
   return error?.message ?? ''
 }
 
-test('a token is valid by a key of a set and by a key in PEM', async () => {
+test('a token is validated by a key of a set and by a PEM key', async () => {
   const { keys } = await issuer(() => jwks({ ...one.jwk, kid: 'k1', use: 'sig', endorsements: ['msteams'] }))
   const verified = await verifyJwt(token(), keys, expected)
   assert.equal(verified.claims, claims)
@@ -56,7 +56,7 @@ test('a token is valid by a key of a set and by a key in PEM', async () => {
   assert.equal((await verifyJwt(token(), certificates.keys, expected)).claims, claims)
 })
 
-test('another signature, algorithm, issuer, audience or time is refused', async () => {
+test('a wrong signature, algorithm, issuer, audience or time is refused', async () => {
   const { keys, fetches } = await issuer(() =>
     jwks(
       { ...one.jwk, kid: 'k1' },
@@ -100,7 +100,7 @@ test('another signature, algorithm, issuer, audience or time is refused', async 
   assert.match(await refusal(check(`${head}.${body}.${signature}`)), /signature/)
 })
 
-test('keys are cached as long as they may be, and fetched for an unknown id once a minute', async () => {
+test('keys are cached for their lifetime, and fetched for an unknown id once a minute', async () => {
   let entries: readonly object[] = [{ ...one.jwk, kid: 'k1' }]
   const { keys, fetches } = await issuer(() => ({
     ...jwks(...entries),
@@ -124,7 +124,7 @@ test('keys are cached as long as they may be, and fetched for an unknown id once
   assert.is(fetches(), 3)
 })
 
-test('keys that cannot be renewed serve on for a day; without any the sender has to try again', async () => {
+test('keys that cannot be renewed are used for a day; without keys the sender has to retry', async () => {
   let answer: Answer = { status: 500 }
   const { keys, fetches } = await issuer(() => answer)
   const text = token({ exp: SECONDS + 360_000 })
@@ -145,7 +145,7 @@ test('keys that cannot be renewed serve on for a day; without any the sender has
   assert.ok(old instanceof Error && !(old instanceof JwtRefused))
 })
 
-test('the address of the keys can come from a document of the issuer', async () => {
+test('the address of the keys is read from the discovery document of the issuer', async () => {
   const endpoint = await HttpEndpoint.start(() => jwks({ ...one.jwk, kid: 'k1' }))
   running.add(endpoint)
   let asked = 0

@@ -84,7 +84,7 @@ const message = (key: string, text: string, peer = 'ann') =>
 
 const refused = (code: string, more: object = {}) => new RpcError(-32000, code, { code, ...more })
 
-test('the handshake accepts what is offered and names the methods, before an instance is open', async () => {
+test('the handshake accepts the offer and lists the methods before an instance opens', async () => {
   const { daemon, opened } = probe()
   const answer = await daemon.initialize([managed('b', {}, { token: 's' }), managed('a', {})])
   assert.equal(opened, [])
@@ -111,7 +111,7 @@ test('the handshake accepts what is offered and names the methods, before an ins
   assert.ok(opened.every(({ closed }) => closed))
 })
 
-test('a changed set reopens only what changed', async () => {
+test('a changed set of instances reopens only changed ones', async () => {
   const { daemon, opened } = probe()
   await daemon.initialize([managed('a', { n: 1 }), managed('b', { n: 1 })])
   await daemon.set([managed('a', { n: 1 }), managed('b', { n: 2 }), managed('c', {})])
@@ -149,7 +149,7 @@ test('the end of the input is a shutdown', async () => {
   assert.is(closed, 1)
 })
 
-test('an adapter that does not open reports what it says, and a later report goes through starting', async () => {
+test('an adapter that fails to open reports its error, and a later report goes through starting', async () => {
   let host: Host | undefined
   const daemon = ScriptedDaemon.inProcess({
     name: 'probe',
@@ -173,7 +173,7 @@ test('an adapter that does not open reports what it says, and a later report goe
   await daemon.shutdown()
 })
 
-test('what an adapter throws while it sends is unknown, unless it says that nothing was sent', async () => {
+test('an exception during a send is unknown, unless it declares that nothing was sent', async () => {
   const errors: Error[] = [
     new Error('the line broke'),
     new NotSent('permission_denied', 'banned'),
@@ -206,7 +206,7 @@ test('what an adapter throws while it sends is unknown, unless it says that noth
   await daemon.shutdown()
 })
 
-test('a secret that is not bound is named with the command that binds it', async () => {
+test('an unbound secret is named with the command that binds it', async () => {
   const open = (instance: Instance) => {
     settingsOf(instance).secret('bot_token', /^x$/, 'ask for one')
     return { deliver: async () => ({ status: 'delivered' }) as const, targets: () => [], close: () => {} }
@@ -218,7 +218,7 @@ test('a secret that is not bound is named with the command that binds it', async
   await daemon.shutdown()
 })
 
-test('a health check fails while an adapter is deaf', async () => {
+test('a health check fails while an adapter is unresponsive', async () => {
   let why: string | undefined
   const { daemon } = probe({ deaf: () => why })
   await daemon.initialize([managed('a', {})])
@@ -229,7 +229,7 @@ test('a health check fails while an adapter is deaf', async () => {
   await daemon.shutdown()
 })
 
-test('an event that is refused for now is sent again after the time that the daemon names, else with growing waits', async () => {
+test('an event refused for now is resent after the named time, else with back-off', async () => {
   const timing = jumping()
   const { daemon, opened } = probe({}, timing)
   await daemon.initialize([managed('a', {})])
@@ -251,7 +251,7 @@ test('an event that is refused for now is sent again after the time that the dae
   await daemon.shutdown()
 })
 
-test('a report of a message that did not arrive is sent again until the daemon takes it', async () => {
+test('a report of a failed delivery is resent until the daemon accepts it', async () => {
   const { daemon, opened } = probe()
   await daemon.initialize([managed('b', {})])
   await daemon.status('starting')
@@ -275,7 +275,7 @@ test('a report of a message that did not arrive is sent again until the daemon t
   await daemon.shutdown()
 })
 
-test('events of one conversation keep their order, and another conversation does not wait for them', async () => {
+test('events of one conversation keep their order and do not delay other conversations', async () => {
   const { daemon, opened } = probe()
   await daemon.initialize([managed('a', {})])
   await daemon.status('starting')
@@ -300,7 +300,7 @@ test('events of one conversation keep their order, and another conversation does
   await daemon.shutdown()
 })
 
-test('a repeated event is sent once within five minutes; one that was refused for good may come again', async () => {
+test('a repeated event is sent once within five minutes; a permanently refused one may be sent again', async () => {
   const timing = jumping()
   const { daemon, opened } = probe({}, timing)
   await daemon.initialize([managed('a', {})])
@@ -323,7 +323,7 @@ test('a repeated event is sent once within five minutes; one that was refused fo
   await daemon.shutdown()
 })
 
-test('an event that waits is given up when its instance is closed', async () => {
+test('a waiting event is dropped when its instance is closed', async () => {
   const { daemon, opened } = probe()
   await daemon.initialize([managed('a', {})])
   await daemon.status('starting')
@@ -336,7 +336,7 @@ test('an event that waits is given up when its instance is closed', async () => 
   await daemon.shutdown()
 })
 
-test('a value outlasts the process, is of one instance, and waits while the daemon takes no more calls', async () => {
+test('a stored value survives the process, belongs to one instance, and waits while the daemon is busy', async () => {
   const timing = jumping()
   const { daemon, opened } = probe({}, timing)
   await daemon.initialize([managed('a', {}), managed('b', {})])
@@ -364,7 +364,7 @@ test('a value outlasts the process, is of one instance, and waits while the daem
   await again.daemon.shutdown()
 })
 
-test('an adapter knows whether its instance is open for a check alone', async () => {
+test('an adapter knows when its instance is open only for a check', async () => {
   for (const purpose of ['service', 'control'] as const) {
     const { daemon, opened } = probe({ verify: () => [{ check: 'login', status: 'pass', remediation: '' }] })
     daemon.purpose = purpose
@@ -375,7 +375,7 @@ test('an adapter knows whether its instance is open for a check alone', async ()
   }
 })
 
-test('a text and a name that are too long for the daemon are cut', async () => {
+test('a text or name over the limit of the daemon is cut', async () => {
   const { daemon, opened } = probe()
   await daemon.initialize([managed('a', {})])
   await daemon.status('starting')
@@ -388,7 +388,7 @@ test('a text and a name that are too long for the daemon are cut', async () => {
   await daemon.shutdown()
 })
 
-test('files that make an event longer than a line of the protocol are named in its text instead', async () => {
+test('files that exceed the line limit of the protocol are named in the text instead', async () => {
   const { daemon, opened } = probe()
   await daemon.initialize([managed('a', {})])
   await daemon.status('starting')
@@ -412,7 +412,7 @@ test('files that make an event longer than a line of the protocol are named in i
   await daemon.shutdown()
 })
 
-test('1,000 events wait at most', async () => {
+test('at most 1,000 events wait', async () => {
   const { daemon, opened } = probe()
   await daemon.initialize([managed('a', {})])
   await daemon.status('starting')
@@ -423,7 +423,7 @@ test('1,000 events wait at most', async () => {
   await daemon.shutdown()
 })
 
-test('a call is retried with jitter, or after the time that the platform names', async () => {
+test('a call is retried with jitter, or after the time given by the platform', async () => {
   const timing = jumping()
   const attempts: number[] = []
   const value = await retrying(
@@ -458,7 +458,7 @@ test('a call is retried with jitter, or after the time that the platform names',
   )
 })
 
-test('texts are measured and split by unit, and no character is cut', () => {
+test('texts are measured and split by unit without cutting a character', () => {
   assert.equal([measure('añ😀', 'bytes'), measure('añ😀', 'utf16'), measure('añ😀', 'code_points')], [7, 4, 3])
   assert.equal(split('one two\nthree', 8, 'code_points'), ['one two', 'three'])
   assert.equal(split('aaaa bbbb', 6, 'bytes'), ['aaaa', 'bbbb'])

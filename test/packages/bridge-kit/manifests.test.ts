@@ -20,7 +20,7 @@ interface Schema {
 }
 const schemaOf = (name: string) => JSON.parse(read(name, 'config.schema.json')) as Schema
 
-test('no setting of an adapter is taken for a secret, which a bridge may not have in its settings', () => {
+test('no adapter setting is recognized as a secret', () => {
   assert.ok(adapters.length > 5)
   for (const name of adapters) {
     const texts = Object.entries(schemaOf(name).properties).filter(([, { type }]) => type === 'string')
@@ -34,7 +34,7 @@ test('no setting of an adapter is taken for a secret, which a bridge may not hav
   }
 })
 
-test('a manifest, its package and its program have one name and version; defaults are valid', () => {
+test('manifest, package and program have one name and version; defaults are valid', () => {
   for (const name of adapters) {
     const { name: named, version } = parse(read(name, 'extension.toml'))
     assert.ok(read(name, 'src/manifest.ts').includes(`{ name: '${name}', version: '${version}' }`), name)

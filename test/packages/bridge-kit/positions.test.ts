@@ -20,7 +20,7 @@ function open(kept: { value?: unknown } = {}) {
   return { positions, settled, abort, kept }
 }
 
-test('a position passes over no message that is on its way', async () => {
+test('a position does not pass a pending message', async () => {
   const { positions, settled } = open()
   for (const id of ['101', '102', '103']) positions.taking('a', id)
   positions.taken('a', '102')
@@ -36,7 +36,7 @@ test('a position passes over no message that is on its way', async () => {
   assert.equal(await settled(), { a: '103' })
 })
 
-test('a place that is held stays where it is until it is released', async () => {
+test('a held position stays until it is released', async () => {
   const { positions, settled } = open({ value: { a: '1700000000.000100' } })
   await positions.load()
   const release = positions.hold('a')
@@ -51,7 +51,7 @@ test('a place that is held stays where it is until it is released', async () => 
   positions.hold('unknown')()
 })
 
-test('what was kept comes back, garbage does not; places that were not used for long are forgotten', async () => {
+test('stored positions are restored, garbage is not; unused ones are forgotten', async () => {
   const { positions, settled } = open({ value: { a: '5', b: 7, c: 'x', d: '1'.repeat(40), e: '1.2.3' } })
   await positions.load()
   assert.equal(positions.places(), ['a'])
@@ -71,7 +71,7 @@ test('what was kept comes back, garbage does not; places that were not used for 
   assert.equal(nothing.positions.places(), [])
 })
 
-test('ids of all lengths are in the order of time', () => {
+test('ids of different lengths are ordered by time', () => {
   assert.ok(isAfter('1576234743559618561', '999'))
   assert.ok(isAfter('1700000000.000200', '1700000000.000100'))
   assert.not(isAfter('5', '5'))

@@ -54,7 +54,7 @@ function start(): ScriptedDaemon {
   return daemon
 }
 
-test('values of the library for Python outlast the process and are of one instance', async () => {
+test('values of the Python library survive the process and belong to one instance', async () => {
   const first = start()
   await first.initialize([managed('a', {}), managed('b', {})])
   await first.until(() => (first.reports.length === 2 ? true : undefined), 'two instances')

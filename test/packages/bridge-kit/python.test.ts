@@ -34,7 +34,7 @@ run_bridge("probe", "1.0.0", Adapter)
 let daemon: ScriptedDaemon | undefined
 test.after(() => daemon?.shutdown())
 
-test('files that make an event of an adapter in Python longer than a line are named in its text instead', async () => {
+test('files that exceed the line limit are named in the text by the Python library', async () => {
   const MiB = 1024 * 1024
   const source = program(4 * MiB, 4 * MiB, ...Array(11).fill(1))
   daemon = ScriptedDaemon.ofProgram(['python3', '-c', source])

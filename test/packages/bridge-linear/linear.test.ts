@@ -114,7 +114,7 @@ const comment = (data: object, more: object = {}) => ({
   ...more,
 })
 
-test('a comment that mentions the bot, and the answer in its thread that grows by edits', async () => {
+test('a comment that mentions the bot is answered in its thread, and the answer grows by edits', async () => {
   const { daemon, linear, send } = await start()
   const id = randomUUID()
   const question = comment({ id, body: '@svc why is it slow?' })
@@ -151,7 +151,7 @@ test('a comment that mentions the bot, and the answer in its thread that grows b
   assert.is(linear.comments.size, 0)
 })
 
-test('replies belong to the thread of their root, edits are events of their own, others are none', async () => {
+test('replies belong to the thread of their root, edits are separate events, other actions are ignored', async () => {
   const { daemon, send } = await start()
   const [root, id] = [randomUUID(), randomUUID()]
   await send(comment({ id, parentId: root, body: 'see [@svc](https://linear.app/acme/profiles/svc) there' }))
@@ -180,7 +180,7 @@ test('replies belong to the thread of their root, edits are events of their own,
   assert.is(daemon.events.length, before)
 })
 
-test('a forged or old webhook is refused, and one that the daemon does not take comes again', async () => {
+test('a forged or old webhook is refused, and one that the daemon refuses is redelivered', async () => {
   const { daemon, send } = await start()
   assert.is((await send(comment({}), 'other')).status, 401)
   assert.is((await send(comment({}, { webhookTimestamp: Date.now() - 9 * 3_600_000 }))).status, 401)
@@ -201,7 +201,7 @@ test('a forged or old webhook is refused, and one that the daemon does not take 
   )
 })
 
-test('an attempt that is repeated makes no second comment, and settling is exact', async () => {
+test('a retry creates no second comment, and settling is exact', async () => {
   const { daemon, linear } = await start()
   const lost = daemon.delivery('bri_1', { group_id: 'ENG-12' }, 'did it arrive')
   const id = commentId(lost.nonce)
@@ -223,7 +223,7 @@ test('an attempt that is repeated makes no second comment, and settling is exact
   assert.instance(asked, Error, 'a failure is no answer')
 })
 
-test('limits are obeyed, and the instance is degraded until an answer goes out', async () => {
+test('rate limits are obeyed, and the instance is degraded until an answer is sent', async () => {
   const { daemon, linear } = await start()
   let answer: Answer | undefined
   linear.instead = () => answer
@@ -251,7 +251,7 @@ test('limits are obeyed, and the instance is degraded until an answer goes out',
   assert.is((await daemon.status('auth_required')).reason, 'auth_failed')
 })
 
-test('an address that is no issue is refused before anything is sent', async () => {
+test('an address that is not an issue is refused before anything is sent', async () => {
   const { daemon, linear } = await start()
   const before = linear.endpoint.received.length
   for (const target of [

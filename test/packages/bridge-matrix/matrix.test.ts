@@ -46,7 +46,7 @@ async function start({ more = {}, secrets = {}, expected = 'ready', values, serv
   return { daemon, matrix, stop }
 }
 
-test('a direct message, and the answer that grows by changes', async () => {
+test('a direct message is answered, and the answer grows by edits', async () => {
   const { daemon, matrix } = await start()
   const id = matrix.say(DIRECT, ANN, 'why is it slow?')
   const event = await daemon.heard('why is it slow?')
@@ -98,7 +98,7 @@ test('a direct message, and the answer that grows by changes', async () => {
   assert.is(matrix.asked('PUT', /send/)[0]?.headers.authorization, 'Bearer syt_token')
 })
 
-test('in rooms what names the bot or answers it is addressed; threads stay threads', async () => {
+test('room messages that mention the bot or reply to it are addressed; threads stay threads', async () => {
   const { daemon, matrix } = await start()
   const say = async (text: string, content: object = {}, heard = text) => {
     matrix.say(OPS, ANN, { msgtype: 'm.text', body: text, ...content })
@@ -141,7 +141,7 @@ test('in rooms what names the bot or answers it is addressed; threads stay threa
   assert.ok((await say('a machine', { msgtype: 'm.notice' })).automatic)
 })
 
-test('a file that is meant for the bot comes with its message, any other is named', async () => {
+test('a file addressed to the bot is delivered with its message, any other is named', async () => {
   const { daemon, matrix } = await start()
   const image = {
     msgtype: 'm.image',
@@ -179,7 +179,7 @@ test('a file that is meant for the bot comes with its message, any other is name
   assert.is(matrix.asked('GET', /download/).length, before, 'what is not for the bot is not fetched')
 })
 
-test('an answer to a message from before the last start is addressed', async () => {
+test('a reply to a message from before the last start is addressed', async () => {
   const first = await start()
   const sent = await first.daemon.say('bri_1', { group_id: OPS }, 'news')
   await first.stop()
@@ -190,7 +190,7 @@ test('an answer to a message from before the last start is addressed', async () 
   assert.ok((await daemon.heard('what news?')).addressed)
 })
 
-test('the position goes on when the daemon has all before it, and outlasts a restart', async () => {
+test('the position advances when the daemon has all earlier messages, and survives a restart', async () => {
   const { daemon, matrix, stop } = await start()
   let refusals = 2
   daemon.ingest = ({ idempotency_key, text }) => {
@@ -221,7 +221,7 @@ test('the position goes on when the daemon has all before it, and outlasts a res
   assert.is((await again.daemon.say('bri_1', { peer_id: ANN }, 'an answer')).status, 'delivered')
 })
 
-test('older messages of a long absence are fetched, but not those from before the bot came', async () => {
+test('older messages of a long absence are fetched, except those from before the bot joined', async () => {
   const { daemon, matrix, stop } = await start()
   await stop()
   for (let n = 0; n < 150; n++) matrix.say(DIRECT, ANN, `missed ${n}`)
@@ -242,7 +242,7 @@ test('older messages of a long absence are fetched, but not those from before th
   assert.is(again.daemon.events.length, 151)
 })
 
-test('what was said before the first start is not answered, and a lost position begins anew', async () => {
+test('messages before the first start are not answered, and a lost position restarts there', async () => {
   const server = await FakeMatrix.start()
   running.add(() => server.endpoint.close())
   server.room(DIRECT, [BOT, ANN])
@@ -254,7 +254,7 @@ test('what was said before the first start is not answered, and a lost position 
   assert.is(daemon.events.length, 1)
 })
 
-test('only invites of allowed persons are accepted', async () => {
+test('only invites of allowed users are accepted', async () => {
   const { daemon, matrix } = await start({ more: { invites_from: ['*:friends.example'], dm: {} } })
   for (const [room, from] of [
     ['!a:example.org', EVE],
@@ -272,7 +272,7 @@ test('only invites of allowed persons are accepted', async () => {
   assert.equal(joined, [DIRECT, OPS, '!b:example.org'])
 })
 
-test('a lost answer is found, and a missing one may be sent again without a second message', async () => {
+test('a lost answer is found, and a missing one is resent without a duplicate', async () => {
   const { daemon, matrix } = await start()
   matrix.afterwards = ({ path }) => (path.includes('/send/') ? { cut: true } : undefined)
   const lost = daemon.delivery('bri_1', { group_id: OPS }, 'did it arrive')
@@ -293,7 +293,7 @@ test('a lost answer is found, and a missing one may be sent again without a seco
   assert.equal(await daemon.settle(lost, Date.now()), { outcome: 'unknown' })
 })
 
-test('an encrypted room is told once that nothing is read there', async () => {
+test('an encrypted room is informed once that the bot cannot read it', async () => {
   const secret = '!secret:example.org'
   const first = await start()
   const { matrix } = first
@@ -325,7 +325,7 @@ test('an encrypted room is told once that nothing is read there', async () => {
   )
 })
 
-test('limits are obeyed, and failures say whether a message was sent', async () => {
+test('rate limits are obeyed, and failures say whether a message was sent', async () => {
   const { daemon, matrix } = await start()
   let answer: Answer | undefined
   matrix.instead = ({ path }) => (path.includes('/send/') ? answer : undefined)
@@ -364,7 +364,7 @@ test('limits are obeyed, and failures say whether a message was sent', async () 
   assert.is(matrix.said(OPS).length, 0)
 })
 
-test('a direct chat into which another person came is none any more', async () => {
+test('a direct chat with a third member is no direct chat', async () => {
   const { daemon, matrix } = await start()
   matrix.say(DIRECT, ANN, 'alone')
   await daemon.heard('alone')
@@ -388,7 +388,7 @@ test('the members of a large room are listed once', async () => {
   assert.is(matrix.asked('GET', /!large:example.org\/joined_members/).length, 1)
 })
 
-test('a refused token needs the operator; a server that is away is asked again', async () => {
+test('a refused token needs the operator; an unreachable server is retried', async () => {
   const { daemon, matrix } = await start()
   matrix.token = 'another'
   const result = await daemon.say('bri_1', { group_id: OPS }, 'x')
@@ -415,7 +415,7 @@ test('a refused token needs the operator; a server that is away is asked again',
   await limited.daemon.status('ready')
 })
 
-test('rooms of the configuration are joined, and one that cannot be is named', async () => {
+test('configured rooms are joined, and unavailable ones are named', async () => {
   const server = await FakeMatrix.start()
   running.add(() => server.endpoint.close())
   server.room(OPS, [ANN])
@@ -434,7 +434,7 @@ test('rooms of the configuration are joined, and one that cannot be is named', a
   assert.equal([event.group_id, event.addressed], [OPS, false])
 })
 
-test('what is no event of the specification is passed over', async () => {
+test('an invalid event is skipped', async () => {
   const { daemon, matrix } = await start()
   for (const content of [
     {},
@@ -454,7 +454,7 @@ test('what is no event of the specification is passed over', async () => {
   assert.is(daemon.events.length, 1)
 })
 
-test('Markdown becomes HTML in which nothing else is HTML, and nothing pings a room', () => {
+test('Markdown becomes HTML without raw HTML and without a room ping', () => {
   const html = (text: string) => styled(text).html
   assert.equal(styled('plain <b> text'), { body: 'plain <b> text' })
   assert.is(html('**a <script>** & `b<i>`'), '<strong>a &lt;script&gt;</strong> &amp; <code>b&lt;i&gt;</code>')
@@ -469,7 +469,7 @@ test('Markdown becomes HTML in which nothing else is HTML, and nothing pings a r
   assert.is(styled('a\u0000b\u001bc').body, 'abc')
 })
 
-test('a text of the longest allowed size fits into an event, if need be without styles', async () => {
+test('a text of the maximum size fits into an event, if necessary without styles', async () => {
   const { daemon, matrix } = await start()
   await daemon.say('bri_1', { group_id: OPS }, `**x**${'"<>&'.repeat(3990)}`)
   await daemon.say('bri_1', { group_id: OPS }, '\n'.repeat(7000).concat('y'.repeat(9000)))

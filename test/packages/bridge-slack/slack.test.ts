@@ -45,7 +45,7 @@ test.after.each(async () => {
   await slack.stop()
 })
 
-test('a mention in a channel: one event, an answer in its thread that grows', async () => {
+test('a mention in a channel is one event with a growing answer in its thread', async () => {
   await ready()
   const text = `<@${BOT}> how many &lt;files&gt; in <#C1|ops>?`
   const ts = slack.write('C1', text)
@@ -69,7 +69,7 @@ test('a mention in a channel: one event, an answer in its thread that grows', as
   assert.equal([post?.parse, post?.link_names, post?.unfurl_links], ['none', 'false', 'false'])
 })
 
-test('an agent mentions nobody', async () => {
+test('an agent cannot mention anyone', async () => {
   await ready()
   await daemon.say(
     ID,
@@ -84,7 +84,7 @@ test('an agent mentions nobody', async () => {
   )
 })
 
-test('what is addressed: direct messages, names, answers to the bot; its own words are not heard', async () => {
+test('direct messages, names and replies to the bot are addressed; its own messages are ignored', async () => {
   await ready()
   slack.write('D9', 'hello')
   slack.write('C1', 'good morning')
@@ -109,7 +109,7 @@ test('what is addressed: direct messages, names, answers to the bot; its own wor
   assert.is(daemon.events.length, 4)
 })
 
-test('an envelope is acknowledged when the daemon has the event, and not before', async () => {
+test('an envelope is acknowledged after the daemon has the event', async () => {
   await ready()
   let refusals = 0
   daemon.ingest = ({ idempotency_key }) => {
@@ -123,7 +123,7 @@ test('an envelope is acknowledged when the daemon has the event, and not before'
   assert.is(daemon.events.length, 1, 'what Slack sent again meanwhile is the same event')
 })
 
-test('an event that is not durable when the connection ends comes again through the next one', async () => {
+test('an event that is not durable at the end of the connection is redelivered on the next one', async () => {
   await ready()
   let isDown = true
   daemon.ingest = ({ idempotency_key }) => {
@@ -153,7 +153,7 @@ const restart = async (meanwhile: () => void) => {
 const textsOf = (channel: string | undefined) =>
   daemon.events.filter(({ group_id: group }) => group === channel).map(({ text }) => text)
 
-test('what was written while no process ran is fetched from channels, threads and direct messages, each once', async () => {
+test('messages of a downtime are fetched once from channels, threads and direct messages', async () => {
   await ready()
   const ts = slack.write('C1', `<@${BOT}> begin`)
   slack.write('D9', 'direct')
@@ -187,7 +187,7 @@ test('what was written while no process ran is fetched from channels, threads an
   assert.is(daemon.events.length, 1, 'nothing comes again')
 })
 
-test('an event that the daemon does not take for long is not lost: it is kept, and after a restart fetched', async () => {
+test('an event that the daemon refuses for long is kept, and fetched after a restart', async () => {
   const refuse = ({ text, idempotency_key }: { text?: string; idempotency_key: string }) => {
     if (text !== 'late') return { idempotency_key, outcome: 'prompted' }
     throw new RpcError(-32000, 'broken', { code: 'internal_error', retry_after_ms: 1 })
@@ -215,7 +215,7 @@ test('an event that the daemon does not take for long is not lost: it is kept, a
   assert.is((await daemon.heard('late')).sender.id, 'U2BOB')
 })
 
-test('history that the bot may not read is not asked for again', async () => {
+test('history without permission is not requested again', async () => {
   await ready()
   slack.write('C1', 'hello')
   await daemon.until(() => kept().C1, 'a position')
@@ -231,7 +231,7 @@ test('history that the bot may not read is not asked for again', async () => {
   assert.is(slack.called('conversations.history').length, 1)
 })
 
-test('a connection that stays open and deaf is found and replaced; one is live at a time', async () => {
+test('an open unresponsive connection is replaced; only one is live', async () => {
   await ready()
   slack.goDeaf()
   const { message = '' } = await daemon.status('degraded')
@@ -244,7 +244,7 @@ test('a connection that stays open and deaf is found and replaced; one is live a
   assert.is(slack.mostAtOnce, 1)
 })
 
-test('a connection that Slack moves is opened anew at once and without a degradation', async () => {
+test('a connection moved by Slack is reopened at once without degradation', async () => {
   await ready()
   slack.frame({ type: 'disconnect', reason: 'refresh_requested', debug_info: {} })
   await holds(() => slack.opened === 2 && slack.live === 1, 'the next connection')
@@ -254,7 +254,7 @@ test('a connection that Slack moves is opened anew at once and without a degrada
   assert.is(slack.mostAtOnce, 1)
 })
 
-test('tokens that Slack refuses or that are missing, and Socket Mode that is off', async () => {
+test('refused or missing tokens and disabled Socket Mode are reported', async () => {
   slack.answer = ({ method }) => (method === 'auth.test' ? { body: { ok: false, error: 'token_revoked' } } : undefined)
   await start()
   assert.match((await daemon.status('auth_required')).message ?? '', 'token_revoked')
@@ -278,7 +278,7 @@ test('tokens that Slack refuses or that are missing, and Socket Mode that is off
   assert.not.ok(JSON.stringify(daemon.reports).includes('-test'), 'no token is in a report')
 })
 
-test('what Slack answers decides whether a message is tried again', async () => {
+test('the answer of Slack decides whether a message is retried', async () => {
   await ready()
   const answers: readonly (readonly [answer: object, expected: object])[] = [
     [
@@ -308,7 +308,7 @@ test('what Slack answers decides whether a message is tried again', async () => 
   assert.is((await daemon.say(ID, { group_id: 'C23' }, 'x'.repeat(4001))).status, 'not_sent')
 })
 
-test('a message whose answer was lost is found by its nonce; one that never arrived is absent', async () => {
+test('a message with a lost reply is found by its nonce; an undelivered one is absent', async () => {
   await ready()
   for (const target of [{ group_id: 'C1' }, { group_id: 'C1', thread_id: '1.000001' }]) {
     const delivery = daemon.delivery(ID, target, 'said once')
@@ -336,7 +336,7 @@ test('a message whose answer was lost is found by its nonce; one that never arri
   assert.equal(await daemon.settle(never, 1_600_000_000_000), { outcome: 'unknown' })
 })
 
-test('a message that arrives late, while it is looked for, is found by the second look', async () => {
+test('a message that arrives during the search is found by the second look', async () => {
   await ready()
   const delivery = daemon.delivery(ID, { group_id: 'C1' }, 'late')
   let looks = 0
@@ -351,7 +351,7 @@ test('a message that arrives late, while it is looked for, is found by the secon
   assert.is((await daemon.settle(delivery, 1_600_000_000_000)).outcome, 'delivered')
 })
 
-test('one message a second in a channel', async () => {
+test('a channel gets one message per second', async () => {
   await ready()
   const begun = performance.now()
   await daemon.say(ID, { group_id: 'C1' }, 'one')
@@ -366,7 +366,7 @@ test('one message a second in a channel', async () => {
   assert.ok((third as { retry_after_ms: number }).retry_after_ms > 1000)
 })
 
-test('a person is written to in a direct message; targets; a deletion', async () => {
+test('a user gets a direct message; targets and deletions work', async () => {
   await ready()
   const sent = await daemon.say(ID, { peer_id: 'U5BOB' }, 'hello')
   assert.is(slack.messages[0]?.channel, 'D5BOB')
@@ -388,7 +388,7 @@ test('a person is written to in a direct message; targets; a deletion', async ()
   assert.is((await daemon.say(ID, { peer_id: 'U5BOB' }, '', gone)).status, 'delivered', 'it is gone already')
 })
 
-test('files come as bytes; the token goes to no other service', async () => {
+test('files are delivered as bytes; the token is sent to no other service', async () => {
   await ready()
   slack.files.set('a', { type: 'text/csv', bytes: Buffer.from('a,b\n') })
   const file = (name: string, more: object = {}) => ({
@@ -419,7 +419,7 @@ test('files come as bytes; the token goes to no other service', async () => {
   )
 })
 
-test('an edit, a slash command, a button, a reaction', async () => {
+test('edits, slash commands, buttons and reactions are events', async () => {
   await ready()
   const at = { channel: 'D9', channel_type: 'im' }
   const now = { user: 'U1ANN', text: 'I meant eight', ts: '1.2' }
@@ -455,7 +455,7 @@ test('an edit, a slash command, a button, a reaction', async () => {
   assert.equal(seen.sort(), ['action allow:BCDFG', 'command count', 'edit I meant eight', 'reaction :eyes:'])
 })
 
-test('verify says which scope is missing, and that the connection is live', async () => {
+test('verify names missing scopes and the live connection', async () => {
   await ready()
   const checks = async () => (await daemon.verify(ID)).map(({ check, status }) => `${check} ${status}`)
   assert.equal(await checks(), ['slack.bot_token pass', 'slack.scopes pass', 'slack.socket pass'])
@@ -468,7 +468,7 @@ test('verify says which scope is missing, and that the connection is live', asyn
   ])
 })
 
-test('frames that are no envelopes do no harm', async () => {
+test('frames without an envelope are ignored', async () => {
   await ready()
   slack.frame({
     type: 'events_api',
@@ -485,7 +485,7 @@ test('frames that are no envelopes do no harm', async () => {
   assert.is(daemon.reports.at(-1)?.status, 'ready')
 })
 
-test('the built file does the same', async () => {
+test('the built file passes a message and an answer', async () => {
   daemon = ScriptedDaemon.ofProgram(builtBridge('slack'))
   await daemon.initialize([config()])
   await daemon.status('ready')

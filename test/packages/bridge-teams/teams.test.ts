@@ -161,7 +161,7 @@ const inChannel = {
 }
 const inGroup = { conversation: { conversationType: 'groupChat', id: GROUP, isGroup: true, tenantId: TENANT } }
 
-test('a personal message, and the answer that grows by changes', async () => {
+test('a personal message is answered, and the answer grows by updates', async () => {
   const { daemon, fake, send, message } = await start()
   const asked = message('why is it slow?', { id: '1700' })
   assert.equal(await send(asked), { status: 200, body: {} })
@@ -198,7 +198,7 @@ test('a personal message, and the answer that grows by changes', async () => {
   assert.is(fake.tokens, 1, 'one token serves until it ends')
 })
 
-test('channels have threads, group chats have none, and a mention addresses the bot', async () => {
+test('channels have threads, group chats have none, and a mention is addressed', async () => {
   const { daemon, fake, send, message } = await start()
   await send(message('<at>Helper</at>&nbsp;hello <at>Ben</at>', { ...inChannel, entities: [mention] }))
   const asked = await daemon.heard('hello @Ben')
@@ -220,7 +220,7 @@ test('channels have threads, group chats have none, and a mention addresses the 
   ])
 })
 
-test('changes and reactions are events of their own; what the bot did and what says nothing is none', async () => {
+test('edits and reactions are separate events; own and empty activities are ignored', async () => {
   const { daemon, send, message } = await start()
   const first = message('first')
   await send(first)
@@ -255,7 +255,7 @@ test('changes and reactions are events of their own; what the bot did and what s
   assert.is(daemon.events.length, before)
 })
 
-test('a person without an account is not authenticated, and another bot is a bot', async () => {
+test('a user without an account is not authenticated, and another bot is a bot', async () => {
   const { daemon, send, message } = await start()
   await send(message('guest', { from: { id: '29:guest', name: 'Ann' } }))
   assert.equal((await daemon.heard('guest')).sender, { id: '29:guest', display_name: 'Ann', authenticated: false })
@@ -263,7 +263,7 @@ test('a person without an account is not authenticated, and another bot is a bot
   assert.ok((await daemon.heard('robot')).sender.is_bot)
 })
 
-test('files come with their message, from where files of Teams are and nowhere else', async () => {
+test('files are delivered with their message, only from the hosts of Teams', async () => {
   const attacker = await HttpEndpoint.start(() => ({ body: 'secret' }))
   running.add(() => attacker.close())
   const { daemon, fake, url, send, message } = await start()
@@ -302,7 +302,7 @@ test('files come with their message, from where files of Teams are and nowhere e
     assert.is(whereOf(bad, url).url, undefined, String(bad))
 })
 
-test('only a token of the Bot Connector for this bot, channel, address and tenant opens the door', async () => {
+test('only a Bot Connector token for this bot, channel, address and tenant is accepted', async () => {
   const { daemon, fake, url, post, send, message, token } = await start()
   const hour = 3600
   const now = Math.floor(Date.now() / 1000)
@@ -343,7 +343,7 @@ test('only a token of the Bot Connector for this bot, channel, address and tenan
   assert.is((await send(message('fine', { serviceUrl: url }))).status, 200)
 })
 
-test('a foreign serviceUrl never gets the token of the bot, not even from what was kept', async () => {
+test('a foreign serviceUrl never gets the token of the bot, not even from stored conversations', async () => {
   const attacker = await HttpEndpoint.start(() => ({ body: { id: '1' } }))
   running.add(() => attacker.close())
   const { daemon, send, message, token } = await start()
@@ -377,7 +377,7 @@ test('a foreign serviceUrl never gets the token of the bot, not even from what w
     assert.is(connectorOf(bad, undefined), undefined, String(bad))
 })
 
-test('the daemon has a message before Teams is told so, and conversations outlast a restart', async () => {
+test('a message is acknowledged after the daemon has it, and conversations survive a restart', async () => {
   const { daemon, fake, send, message } = await start()
   daemon.ingest = () => {
     throw new RpcError(-32000, 'gone', { code: 'bridge_not_found' })
@@ -398,7 +398,7 @@ test('the daemon has a message before Teams is told so, and conversations outlas
   )
 })
 
-test('limits are obeyed, and failures say whether a message was sent', async () => {
+test('rate limits are obeyed, and failures say whether a message was sent', async () => {
   const { daemon, fake, send, message } = await start()
   await send(message('hi'))
   let answer: Answer | undefined
@@ -443,7 +443,7 @@ test('limits are obeyed, and failures say whether a message was sent', async () 
   }
 })
 
-test('a token that was revoked is replaced once, one that is about to end before that', async () => {
+test('a revoked token is replaced once, and an expiring one before its end', async () => {
   const { daemon, fake, send, message } = await start({ secrets: { app_tenant_id: TENANT } })
   assert.is(fake.asked('POST', new RegExp(`^/${TENANT}/oauth2`)).length, 1)
   const form = new URLSearchParams(fake.asked('POST', /oauth2/)[0]?.body)
@@ -464,7 +464,7 @@ test('a token that was revoked is replaced once, one that is about to end before
   assert.is(brief.tokens, 2)
 })
 
-test('what does not do is said before anything is sent', async () => {
+test('an invalid target or configuration is reported before anything is sent', async () => {
   const wrong = await start({ secrets: { app_password: 'wrong' }, expected: 'auth_required' })
   assert.match(wrong.daemon.reports.at(-1)?.message ?? '', /invalid_client 7000215.*app_password/)
   assert.not.match(JSON.stringify(wrong.daemon.reports), /a~password/)
@@ -488,14 +488,14 @@ test('what does not do is said before anything is sent', async () => {
   assert.equal(await checks(), { 'teams.login': 'pass', 'teams.keys': 'fail', 'teams.endpoint': 'pass' })
 })
 
-test('a message waits until the keys of the Bot Connector are known', async () => {
+test('a message waits until the Bot Connector keys are loaded', async () => {
   const fake = await FakeMicrosoft.start()
   fake.instead = ({ path }) => (path === '/keys' ? { status: 500 } : undefined)
   const { send, message } = await start({ microsoft: fake })
   assert.is((await send(message('hi'))).status, 503)
 })
 
-test('mentions lose their marks on the way in and their power on the way out', () => {
+test('incoming mentions lose their markup, and outgoing ones their effect', () => {
   const bot = '28:bot'
   const names = (text: string, name = 'Helper', id = bot) => [{ type: 'mention', text, mentioned: { id, name } }]
   assert.equal(heard('<at>Helper</at> hi', names('<at>Helper</at>'), bot), { text: 'hi', named: true })

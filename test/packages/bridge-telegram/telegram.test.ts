@@ -30,7 +30,7 @@ test.after.each(async () => {
   await api.stop()
 })
 
-test('a private chat: who wrote, and an answer that grows', async () => {
+test('a private chat delivers the sender and gets a growing answer', async () => {
   await start()
   await daemon.status('ready')
   await api.write('how many files?')
@@ -49,7 +49,7 @@ test('a private chat: who wrote, and an answer that grows', async () => {
   assert.equal(await daemon.say(ID, { peer_id: '42' }, 'I count **seven**', { remote_message_id: id }), first)
 })
 
-test('the adapter works with the emulator alone', async () => {
+test('the adapter works with the emulator', async () => {
   await start(config({ api_root: api.bare }))
   await daemon.status('ready')
   await api.write('hello')
@@ -57,7 +57,7 @@ test('the adapter works with the emulator alone', async () => {
   assert.is((await daemon.say(ID, { peer_id: '42' }, 'hello, Ann')).status, 'delivered')
 })
 
-test('an update counts as seen only when the daemon has it', async () => {
+test('an update is confirmed when the daemon has it', async () => {
   await start()
   await daemon.status('ready')
   let refusals = 0
@@ -77,7 +77,7 @@ test('an update counts as seen only when the daemon has it', async () => {
   assert.is(daemon.events.length, 3)
 })
 
-test('an update that the daemon fails to take stays with Telegram, and one that it never takes does not hold up others', async () => {
+test('an update that the daemon refuses is kept by Telegram, and a permanently refused one blocks no other', async () => {
   await start()
   await daemon.status('ready')
   let failures = 0
@@ -94,7 +94,7 @@ test('an update that the daemon fails to take stays with Telegram, and one that 
   assert.is(daemon.events.filter(({ text }) => text === 'unlucky').length, 1)
 })
 
-test('a second poller: an error that says what to do', async () => {
+test('a second poller gives an error with the next step', async () => {
   api.refuse = ({ method }) =>
     method === 'getUpdates'
       ? { error_code: 409, description: 'Conflict: terminated by other getUpdates request' }
@@ -104,7 +104,7 @@ test('a second poller: an error that says what to do', async () => {
   assert.match(message, /another program asks for the updates of this bot.*stop it.*\/revoke/)
 })
 
-test('two instances with one token do not fight for ever', async () => {
+test('two instances with one token stop competing', async () => {
   daemon = ScriptedDaemon.inProcess({ ...manifest, open: (one, host) => openTelegram(one, host, timing) }, timing)
   const second = { ...config(), instance: { ...config().instance, id: 'bri_2' } }
   await daemon.initialize([config(), second])
@@ -112,7 +112,7 @@ test('two instances with one token do not fight for ever', async () => {
   assert.match(message, 'another program asks for the updates')
 })
 
-test('a webhook of another program is not taken away without being told to', async () => {
+test('a webhook of another program is removed only with the setting', async () => {
   api.webhook = 'https://example.test/hook'
   await start()
   const { reason, message = '' } = await daemon.status('error')
@@ -124,7 +124,7 @@ test('a webhook of another program is not taken away without being told to', asy
   assert.is(api.webhook, '')
 })
 
-test('a token that Telegram refuses, one of another form, and one that is missing', async () => {
+test('a refused, malformed or missing token is reported', async () => {
   api.refuse = () => ({ error_code: 401, description: 'Unauthorized' })
   await start()
   const { message = '' } = await daemon.status('auth_required')
@@ -137,7 +137,7 @@ test('a token that Telegram refuses, one of another form, and one that is missin
   assert.not.ok(JSON.stringify(daemon.reports).includes(TOKEN))
 })
 
-test('Telegram is away: degraded, and ready again by itself; the token is in no report', async () => {
+test('an unreachable Telegram degrades the instance, which recovers; no report shows the token', async () => {
   await start()
   await daemon.status('ready')
   api.refuse = ({ method }) => (method === 'getUpdates' ? { error_code: 502, description: 'Bad Gateway' } : undefined)
@@ -150,7 +150,7 @@ test('Telegram is away: degraded, and ready again by itself; the token is in no 
   assert.not.ok(JSON.stringify(daemon.reports).includes(TOKEN))
 })
 
-test('markup that Telegram does not take is sent plain', async () => {
+test('markup refused by Telegram is sent as plain text', async () => {
   await start()
   await daemon.status('ready')
   api.refuse = ({ body }) =>
@@ -164,7 +164,7 @@ test('markup that Telegram does not take is sent plain', async () => {
   assert.equal(entities, [{ type: 'code', offset: 20, length: 16 }], 'a person is not mentioned by an agent')
 })
 
-test('4,096 UTF-16 units are one message, and more is refused before anything is sent', async () => {
+test('a message has at most 4,096 UTF-16 units; a longer one is refused before it is sent', async () => {
   await start()
   await daemon.status('ready')
   assert.is((await daemon.say(ID, { peer_id: '42' }, '😀'.repeat(2048))).status, 'delivered')
@@ -173,7 +173,7 @@ test('4,096 UTF-16 units are one message, and more is refused before anything is
   assert.is(api.sent.length, 1)
 })
 
-test('what Telegram answers decides whether a message is tried again', async () => {
+test('the answer of Telegram decides whether a message is retried', async () => {
   await start()
   await daemon.status('ready')
   const answers: readonly (readonly [code: number, description: string, expected: object])[] = [
@@ -204,7 +204,7 @@ test('what Telegram answers decides whether a message is tried again', async () 
   assert.is((strange as { kind: string }).kind, 'unknown_destination')
 })
 
-test('a network that fails: what surely was not sent, and what may have been', async () => {
+test('a network failure is reported as not sent or as unknown', async () => {
   await start()
   await daemon.status('ready')
   assert.is((await daemon.say(ID, { peer_id: '42' }, 'x')).status, 'delivered')
@@ -215,7 +215,7 @@ test('a network that fails: what surely was not sent, and what may have been', a
   api = await BotApi.start()
 })
 
-test('a group: only what names the bot, answers it or is a command for it is addressed', async () => {
+test('group messages that mention the bot, reply to it or are its commands are addressed', async () => {
   await start()
   await daemon.status('ready')
   const bob = { id: 7, first_name: 'Bob', is_bot: false }
@@ -244,7 +244,7 @@ test('a group: only what names the bot, answers it or is a command for it is add
   assert.is(reply.reply_to_message_id, '3')
 })
 
-test('an administrator who writes as the group is no person, and what a channel passes on is no question', async () => {
+test('an anonymous group administrator is no user, and forwarded channel posts are not addressed', async () => {
   await start()
   await daemon.status('ready')
   await api.write('as the group', { chat: group, sender_chat: group, from: { id: 1087968824, is_bot: true } })
@@ -257,7 +257,7 @@ test('an administrator who writes as the group is no person, and what a channel 
   assert.ok((await daemon.heard('news')).automatic)
 })
 
-test('forum topics: events, answers and targets', async () => {
+test('forum topics have events, answers and targets', async () => {
   await start()
   await daemon.status('ready')
   const first = {
@@ -287,7 +287,7 @@ test('forum topics: events, answers and targets', async () => {
   )
 })
 
-test('a group that has become a supergroup is followed', async () => {
+test('a group upgraded to a supergroup is followed', async () => {
   await start()
   await daemon.status('ready')
   api.refuse = ({ method, body }) =>
@@ -302,7 +302,7 @@ test('a group that has become a supergroup is followed', async () => {
   assert.is(api.sent.at(-1)?.chat_id, '-100777')
 })
 
-test('an edited message, a button, a channel', async () => {
+test('edited messages, buttons and channel posts are events', async () => {
   await start()
   await daemon.status('ready')
   const chat = { id: 42, type: 'private', first_name: 'Ann' }
@@ -315,7 +315,7 @@ test('an edited message, a button, a channel', async () => {
   assert.ok(pressed.sender.authenticated)
 })
 
-test('files come as bytes, and one that is too large as words', async () => {
+test('files are delivered as bytes, and oversized ones as text', async () => {
   await start()
   await daemon.status('ready')
   api.files.set('doc-1', Buffer.from('a,b\n1,2\n'))
@@ -332,7 +332,7 @@ test('files come as bytes, and one that is too large as words', async () => {
   assert.is(big.attachments, undefined)
 })
 
-test('verify says what is missing', async () => {
+test('verify names missing permissions', async () => {
   api.me = { can_read_all_group_messages: false }
   api.chats.set('@ops_room', group)
   await start(config({ group: { reply: 'all' }, chats: ['@ops_room', '-4'] }))
@@ -351,7 +351,7 @@ test('verify says what is missing', async () => {
   assert.match(checks[2]?.remediation ?? '', '/setprivacy')
 })
 
-test('the built file does the same', async () => {
+test('the built file passes a message and an answer', async () => {
   daemon = ScriptedDaemon.ofProgram(builtBridge('telegram'))
   await daemon.initialize([config()])
   await daemon.status('ready')

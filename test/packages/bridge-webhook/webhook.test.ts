@@ -45,7 +45,7 @@ async function receiver(answer: (body: string) => Answer) {
   return endpoint
 }
 
-test('signatures are those of Standard Webhooks', () => {
+test('signatures follow Standard Webhooks', () => {
   // From the test suite of the reference libraries.
   const body = Buffer.from('{"test": 2432232314}')
   const headers = {
@@ -69,7 +69,7 @@ test('signatures are those of Standard Webhooks', () => {
   assert.ok(refused({}, 1614265330, Buffer.from('{"test": 2432232315}')))
 })
 
-test('an event arrives once, and its repetition has the same answer', async () => {
+test('an event arrives once, and its repetition gets the same reply', async () => {
   const { daemon, event, url } = await start({ trust_senders: true })
   assert.is((await daemon.status('ready')).webhook_public_url, url)
   const body = {
@@ -100,13 +100,13 @@ test('an event arrives once, and its repetition has the same answer', async () =
   })
 })
 
-test('a sender is authenticated only where the operator trusts the other side', async () => {
+test('a sender is authenticated only with the setting of the operator', async () => {
   const { daemon, event } = await start()
   await event('evt_1', { sender: { id: 'ann', authenticated: true }, text: 'hi' })
   assert.not(daemon.events[0]?.sender.authenticated)
 })
 
-test('what is forged, old, malformed or too long is refused and reaches nothing', async () => {
+test('a forged, old, malformed or oversized request is refused before the daemon', async () => {
   const { daemon, event, post, url, port } = await start()
   const body = { sender: { id: 'ann' }, text: 'hi' }
   const now = Math.floor(Date.now() / 1000)
@@ -144,7 +144,7 @@ test('what is forged, old, malformed or too long is refused and reaches nothing'
   assert.is(daemon.events.length, 0)
 })
 
-test('while the daemon takes nothing the sender is told to come again, and the event then arrives once', async () => {
+test('the sender gets a retry time while the daemon is busy, and the event then arrives once', async () => {
   const { daemon, event } = await start()
   daemon.ingest = () => {
     throw new RpcError(-32000, 'no such instance', { code: 'bridge_not_found' })
@@ -161,7 +161,7 @@ test('while the daemon takes nothing the sender is told to come again, and the e
   assert.is((await event('evt_2', body)).status, 400)
 })
 
-test('an answer is a signed request whose id is the same at each attempt', async () => {
+test('an answer is a signed request with the same id at each attempt', async () => {
   const endpoint = await receiver(() => ({ body: { message_id: 'remote-1' } }))
   const secrets = { webhook_secret: SECRET, delivery_secret: 'another secret of many bytes' }
   const { daemon } = await start({ delivery_url: `${endpoint.url}/in` }, secrets)
@@ -189,7 +189,7 @@ test('an answer is a signed request whose id is the same at each attempt', async
   assert.is(endpoint.received.length, 2)
 })
 
-test('the status of the receiver decides: later, never, or not known', async () => {
+test('the status of the receiver decides: retry, permanent, or unknown', async () => {
   let answer: Answer = {}
   const endpoint = await receiver(() => answer)
   const { daemon } = await start({ delivery_url: `${endpoint.url}/` })
@@ -219,7 +219,7 @@ test('the status of the receiver decides: later, never, or not known', async () 
   assert.ok(away.status === 'not_sent' && !away.permanent)
 })
 
-test('settings that are unsafe or taken are named', async () => {
+test('unsafe or duplicate settings are named', async () => {
   const report = async (more: object, secrets?: Readonly<Record<string, string>>) => {
     const { daemon } = await start(more, secrets)
     return daemon.until(() => daemon.reports.find(({ status }) => /error|auth_required/.test(status)), 'a failure')
@@ -243,7 +243,7 @@ test('settings that are unsafe or taken are named', async () => {
   assert.is(taken.reason, 'webhook_invalid')
 })
 
-test('two instances share an address by their paths, and one path belongs to one', async () => {
+test('two instances share an address by their paths, and a path belongs to one', async () => {
   const { daemon, port, event } = await start()
   const config = (path: string) => ({ listen_addr: `127.0.0.1:${port}`, path })
   const secrets = { webhook_secret: SECRET }

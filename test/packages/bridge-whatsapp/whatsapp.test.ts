@@ -126,7 +126,7 @@ test('the address is confirmed only with the verify token', async () => {
   assert.is((await fetch(url, { method: 'DELETE' })).status, 405)
 })
 
-test('a message that comes twice is one event, and the answer is a reply in the markup of WhatsApp', async () => {
+test('a repeated message is one event, and the answer is a reply in WhatsApp markup', async () => {
   const { daemon, graph, send } = await start()
   const text = said('what failed?', { context: { id: 'wamid.before', from: '15550783881' } })
   const update = webhook(change({ contacts, messages: [text] }))
@@ -161,7 +161,7 @@ test('a message that comes twice is one event, and the answer is a reply in the 
   ])
 })
 
-test('several entries and kinds of messages in one request', async () => {
+test('several entries and kinds of messages in one request are events', async () => {
   const { daemon, send } = await start()
   const many = webhook(
     change({ contacts, messages: [said('one'), message('button', { payload: 'p', text: 'Yes' })] }),
@@ -203,7 +203,7 @@ test('several entries and kinds of messages in one request', async () => {
   assert.is(daemon.events.length, 6)
 })
 
-test('a person without a number, and a group', async () => {
+test('users without a number and groups are supported', async () => {
   const { daemon, graph, send } = await start()
   const id = 'US.13491208655302741918'
   const hidden = { ...said('hidden'), from: undefined, from_user_id: id }
@@ -225,7 +225,7 @@ test('a person without a number, and a group', async () => {
   assert.is(graph.sent[1]?.to, group.group_id)
 })
 
-test('another signature, another number and what is too long are refused', async () => {
+test('a wrong signature, another number and an oversized request are refused', async () => {
   const { daemon, send, url } = await start()
   assert.is((await send(webhook(change({ messages: [said('forged')] })), 'other')).status, 401)
   const { status, body } = await send(webhook(change({ messages: [said('not ours')] }, '999')))
@@ -244,7 +244,7 @@ test('another signature, another number and what is too long are refused', async
   )
 })
 
-test('a request is confirmed when each message is durable, and a repetition takes the rest alone', async () => {
+test('a request is confirmed when each message is durable, and a repetition delivers only the rest', async () => {
   const { daemon, send } = await start()
   const two = webhook(change({ messages: [said('first'), { ...said('second'), from: '16505550000' }] }))
   const accept = daemon.ingest
@@ -261,7 +261,7 @@ test('a request is confirmed when each message is durable, and a repetition take
   )
 })
 
-test('a file is fetched from Meta alone, within bounds, and is not overtaken', async () => {
+test('a file is fetched only from Meta, bounded, and keeps the order', async () => {
   const { daemon, graph, send } = await start()
   graph.files = {
     '11': { size: 20 },
@@ -306,7 +306,7 @@ test('a file is fetched from Meta alone, within bounds, and is not overtaken', a
   assert.is(daemon.events.length, 6)
 })
 
-test('what WhatsApp refuses later is reported as failed, with what to do', async () => {
+test('a delayed refusal of WhatsApp is reported as failed, with the next step', async () => {
   const { daemon, send } = await start()
   const sent = await daemon.say('bri_1', { peer_id: ANN }, 'late')
   assert.equal(sent, { status: 'delivered', remote_message_id: 'wamid.out1' })
@@ -328,7 +328,7 @@ test('what WhatsApp refuses later is reported as failed, with what to do', async
   assert.is(daemon.deliveryReports.length, 2, 'an error may be missing')
 })
 
-test('errors are limits, refused credentials, refused messages or unknown results', async () => {
+test('errors map to limits, refused credentials, refused messages or unknown results', async () => {
   const { daemon, graph } = await start()
   let answer: Answer | undefined
   graph.instead = () => answer
@@ -374,7 +374,7 @@ test('errors are limits, refused credentials, refused messages or unknown result
   assert.is((await daemon.status('auth_required')).reason, 'auth_failed')
 })
 
-test('WhatsApp that is away is asked again; settings and credentials that do not do are named', async () => {
+test('an unreachable WhatsApp is retried; invalid settings and credentials are named', async () => {
   await start({ api_url: 'http://127.0.0.1:1' }, SECRETS, 'degraded')
   const expired = await start({}, { ...SECRETS, access_token: 'old' }, 'auth_required')
   assert.is((await expired.daemon.verify('bri_1'))[0]?.status, 'fail')
@@ -391,7 +391,7 @@ test('WhatsApp that is away is asked again; settings and credentials that do not
   await start({ api_version: 'v24.0/me' }, SECRETS, 'error')
 })
 
-test('Markdown becomes the markup of WhatsApp, and no person is mentioned', () => {
+test('Markdown becomes WhatsApp markup without mentions', () => {
   assert.is(marked('# Title\n**b** _i_ ~~s~~ `c`'), '*Title*\n*b* _i_ ~s~ `c`')
   assert.is(marked('x\n```ts\nlet **a**\n```\ny'), 'x\n```\nlet **a**\n```\ny')
   assert.is(

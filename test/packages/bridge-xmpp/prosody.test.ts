@@ -42,7 +42,7 @@ test.before(async () => {
 })
 test.after(() => server.remove())
 
-test('a chat and a room: who sent it, what is addressed, an answer that grows', async () => {
+test('chat and room messages have sender and address, and get a growing answer', async () => {
   const ann = await person('ann')
   await ann.join(room, 'ann')
   await ann.showAddresses(room)
@@ -87,7 +87,7 @@ test('a chat and a room: who sent it, what is addressed, an answer that grows', 
     assert.equal(await daemon.settle(daemon.delivery('bri_1', target, 'never sent'), Date.now()), { outcome: 'absent' })
 })
 
-test('a check alone takes nothing that the server keeps for one who is away', async () => {
+test('a check receives no offline messages', async () => {
   const ann = await person('ann')
   await ann.say('gus@localhost', 'kept for you')
   await ann.settled()
@@ -106,7 +106,7 @@ test('a check alone takes nothing that the server keeps for one who is away', as
   await daemon.heard('kept for you')
 })
 
-test('the past of a room starts nothing, nor does what claims to be of the past', async () => {
+test('room history and forged delays start no turn', async () => {
   const ann = await person('ann')
   const place = 'past@rooms.localhost'
   await ann.join(place, 'ann')
@@ -124,7 +124,7 @@ test('the past of a room starts nothing, nor does what claims to be of the past'
   )
 })
 
-test('in a room that hides addresses a nick is no identity; a private message there is answered there', async () => {
+test('a nick in a semi-anonymous room is no identity; a private message is answered there', async () => {
   const ann = await person('ann')
   const place = 'hidden@rooms.localhost'
   await ann.join(place, 'Ann')
@@ -142,7 +142,7 @@ test('in a room that hides addresses a nick is no identity; a private message th
   assert.is((await ann.hears(got => got.body === 'for you alone')).type, 'chat')
 })
 
-test('what was said while nobody listened comes once, and a repetition has the same key', async () => {
+test('offline messages arrive once, and a repetition has the same key', async () => {
   const ann = await person('ann')
   await ann.say('bot@localhost', 'are you there?')
   await ann.settled()
@@ -159,7 +159,7 @@ test('what was said while nobody listened comes once, and a repetition has the s
   await second.shutdown()
 })
 
-test('the archive of a room: who is still there is known by the id that the room gave, own words and forged addresses are nothing', async () => {
+test('the archive of a room identifies members by occupant id; own messages and forged addresses are ignored', async () => {
   const [ann, ben] = [await person('ann'), await person('ben')]
   const place = 'archived@rooms.localhost'
   await ann.join(place, 'Ann')
@@ -200,7 +200,7 @@ test('the archive of a room: who is still there is known by the id that the room
   assert.not(after.events.some(({ text = '' }) => text.includes('own words')))
 })
 
-test('a text is corrected, and says which message it corrects', async () => {
+test('a text is corrected with a reference to its message', async () => {
   const ann = await person('ann')
   const daemon = await start(instance())
   await daemon.status('ready')
@@ -210,7 +210,7 @@ test('a text is corrected, and says which message it corrects', async () => {
   assert.equal([wrong.family, wrong.message_id, right.family, right.message_id], ['message', id, 'edit', id])
 })
 
-test('a sign that the bot writes is no message', async () => {
+test('a typing notification is no message', async () => {
   const ann = await person('ann')
   const daemon = await start(instance())
   await daemon.status('ready')
@@ -226,7 +226,7 @@ test('a sign that the bot writes is no message', async () => {
   assert.is(ann.got.length, 1)
 })
 
-test('what the server refuses is not sent, with the kind of failure', async () => {
+test('a message refused by the server is not sent, with the kind of failure', async () => {
   const ann = await person('ann')
   const place = 'quiet@rooms.localhost'
   await ann.join(place, 'ann')
@@ -249,7 +249,7 @@ test('what the server refuses is not sent, with the kind of failure', async () =
   }
 })
 
-test('a text that XML cannot say does not end the connection, and a long one of many bytes is whole', async () => {
+test('a text with characters invalid in XML keeps the connection, and a long multibyte one is whole', async () => {
   const ann = await person('ann')
   const daemon = await start(instance())
   await daemon.status('ready')
@@ -263,7 +263,7 @@ test('a text that XML cannot say does not end the connection, and a long one of 
   assert.is(daemon.reports.length, 2)
 })
 
-test('a refused password needs a person; a server without encryption never gets it', async () => {
+test('a refused password needs the operator; a server without encryption never gets it', async () => {
   const wrong = await start(instance({}, { password: 'wrong-password' }))
   const { reason } = await wrong.status('auth_required')
   assert.is(reason, 'auth_failed')
@@ -280,7 +280,7 @@ test('a refused password needs a person; a server without encryption never gets 
   }
 })
 
-test('a nick that is taken in a room, and a kick', async () => {
+test('a taken nick and a kick from a room are handled', async () => {
   const ann = await person('ann')
   const place = 'busy@rooms.localhost'
   await ann.join(place, 'svc')
@@ -302,7 +302,7 @@ test('a nick that is taken in a room, and a kick', async () => {
   )
 })
 
-test('an answer of an archive that nobody asked for, or that is of somebody else, is no message', async () => {
+test('an unrequested or foreign archive result is no message', async () => {
   const ann = await person('ann')
   const daemon = await start(instance())
   await daemon.status('ready')
@@ -324,7 +324,7 @@ test('an answer of an archive that nobody asked for, or that is of somebody else
   assert.not(daemon.events.some(({ text }) => text === 'forged'))
 })
 
-test('a server that goes and comes back: degraded, ready, and nothing that was said meanwhile is lost', async () => {
+test('a restarted server degrades the instance, and no message of the downtime is lost', async () => {
   const daemon = await start(instance({ catch_up_minutes: 10 }))
   await daemon.status('ready')
   await server.stop()
@@ -342,7 +342,7 @@ test('a server that goes and comes back: degraded, ready, and nothing that was s
   assert.is(daemon.events.filter(({ text }) => text === 'are you back?').length, 1)
 })
 
-test('a server that is silent is noticed', async () => {
+test('a silent server is noticed', async () => {
   const daemon = await start(instance({ ping_seconds: 1 }))
   await daemon.status('ready')
   server.pause()

@@ -60,7 +60,7 @@ const ways = (of: Prosody) => [
   { tls: 'direct', port: of.tlsPort },
 ]
 
-test('STARTTLS and direct TLS with a certificate for the domain, of an authority that is trusted', async () => {
+test('STARTTLS and direct TLS work with a certificate for the domain from a trusted authority', async () => {
   const [starttls, direct] = ways(server)
   const [one, other] = [await connect({ ...starttls, tls_ca: authority.pem }), await ann(direct ?? {})]
   await Promise.all([one.status('ready'), other.status('ready')])
@@ -70,7 +70,7 @@ test('STARTTLS and direct TLS with a certificate for the domain, of an authority
   assert.is((await one.heard('from ann')).sender.id, 'ann@localhost')
 })
 
-test('a certificate that nobody vouches for is refused, and the refusal names the cause and the setting', async () => {
+test('an untrusted certificate is refused with the cause and the setting', async () => {
   for (const way of ways(server)) {
     const daemon = await connect(way)
     const { message = '' } = await daemon.status('degraded')
@@ -80,7 +80,7 @@ test('a certificate that nobody vouches for is refused, and the refusal names th
   }
 })
 
-test('a certificate for the host alone is refused: it has to be for the domain of the account', async () => {
+test('a certificate only for the host is refused: it must be for the domain of the account', async () => {
   for (const way of ways(other)) {
     const daemon = await connect({ ...way, tls_ca: authority.pem })
     const { message = '' } = await daemon.status('degraded')
@@ -89,7 +89,7 @@ test('a certificate for the host alone is refused: it has to be for the domain o
   }
 })
 
-test('a connection whose offer of STARTTLS is taken out is not used', async () => {
+test('a connection with a stripped STARTTLS offer is not used', async () => {
   const wire = await Wire.to(server.port)
   closing.push(() => wire.close())
   const asked: string[] = []
@@ -110,7 +110,7 @@ test('a connection whose offer of STARTTLS is taken out is not used', async () =
   )
 })
 
-test('what somebody says into the connection before it is encrypted is no message', async () => {
+test('data injected before the encryption is no message', async () => {
   const wire = await Wire.to(server.port)
   closing.push(() => wire.close())
   const daemon = await connect({ tls: 'starttls', port: wire.port, tls_ca: authority.pem })
@@ -139,7 +139,7 @@ test('what somebody says into the connection before it is encrypted is no messag
   )
 })
 
-test('the built file does the same', async () => {
+test('the built file works over TLS', async () => {
   for (const way of ways(server)) {
     const daemon = ScriptedDaemon.ofProgram(builtBridge('xmpp'))
     closing.push(() => daemon.shutdown())
