@@ -40,7 +40,7 @@ async function booted(entries: object, added: readonly object[] = []) {
   }
 }
 
-test('an agent is known by its program and by the package that a launcher starts', async () => {
+test('an agent is recognized by its program and by the package of a launcher', async () => {
   const { api, close } = await booted({
     first: { command: 'npx -y @acme/first-acp@1.2.3' },
     second: { command: 'npx -y @acme/second-acp' },
@@ -64,7 +64,7 @@ test('an agent is known by its program and by the package that a launcher starts
   await close()
 })
 
-test('an entry states what its agent needs; one that starts the agent of another provider, or is like it, needs the same', async () => {
+test('an entry states the needs of its agent; an entry that starts or is like another inherits them', async () => {
   const { api, close } = await booted({
     goose: { command: 'goose acp', own_files: ['.config/goose'], code_files: ['.config/goose/config.yaml'] },
     pinned: { command: 'npx -y @google/gemini-cli@0.61.0 --acp', own_files: ['.gemini-2'] },
@@ -81,7 +81,7 @@ test('an entry states what its agent needs; one that starts the agent of another
   await close()
 })
 
-test('an extension adds providers; a name that is taken and an entry that is wrong cost themselves', async () => {
+test('an extension adds providers; a duplicate name or invalid entry is skipped', async () => {
   const { kernel, api, close } = await booted({ acme: { own_files: ['.acme-2'] } }, [
     { name: 'acme', settings: { command: 'acme --acp', display_name: 'Acme', own_files: ['.acme'] } },
     { name: 'claude', settings: { command: 'evil' } },
@@ -98,7 +98,7 @@ test('an extension adds providers; a name that is taken and an entry that is wro
   await close()
 })
 
-test('paths that leave the home, and variables that are secrets or decide what is started, are refused', async () => {
+test('paths outside the home and variables that are secrets or decide the started program are refused', async () => {
   const kernel = await scene()
   const put = (entry: object) => kernel.request('PUT', '/api/settings/providers/acme', { settings: entry })
   for (const wrong of [
@@ -124,7 +124,7 @@ test('paths that leave the home, and variables that are secrets or decide what i
   await kernel.close()
 })
 
-test('an agent is not offered what its provider withholds, and is handed only MCP servers that it can reach', async () => {
+test('an agent does not get capabilities its provider withholds, and only MCP servers it can reach', async () => {
   const home = await temporaryFolder('entries-home')
   const bin = path.join(home, 'bin')
   mkdirSync(bin)
@@ -163,7 +163,7 @@ test('an agent is not offered what its provider withholds, and is handed only MC
   rmSync(home, { recursive: true })
 })
 
-test('in a sandbox an agent has its own files; where none are known, a login that fails says that they are hidden', async () => {
+test('an agent in a sandbox has its own files; a failed login with unknown files says that they are hidden', async () => {
   const user = await temporaryFolder('entries-user')
   const login = path.join(user, '.acme/login')
   mkdirSync(path.dirname(login))
@@ -191,7 +191,7 @@ test('in a sandbox an agent has its own files; where none are known, a login tha
   rmSync(user, { recursive: true })
 })
 
-test('a session in a sandbox that asks tells its agent what the provider says of that', async () => {
+test('a session in a sandbox that asks tells its agent the notice of the provider', async () => {
   const user = await temporaryFolder('entries-user')
   const file = path.join(user, 'bin/acme')
   mkdirSync(path.dirname(file))

@@ -24,11 +24,11 @@ const TEXTS: readonly (readonly [string, string | undefined])[] = [
   ['order 4290 was not found', undefined],
 ]
 
-test('the words of an error tell what of a provider fails', () => {
+test('the text of an error tells which part of a provider fails', () => {
   for (const [text, wanted] of TEXTS) assert.equal([text, troubleOf(text)], [text, wanted])
 })
 
-test('a provider is told of when it begins to fail and when it answers again, once each, also across a restart', async () => {
+test('a provider is reported once when it begins to fail and once when it recovers, across a restart', async () => {
   const look = probe({ events: Events })
   const world = await openWorld({ plugins: [look.plugin] })
   try {
@@ -64,7 +64,7 @@ test('a provider is told of when it begins to fail and when it answers again, on
   }
 })
 
-test('turns that fail again and again in unknown words are a failure of the provider, until one completes', async () => {
+test('repeated turn failures with unknown text count as provider failure until one completes', async () => {
   const look = probe({ events: Events })
   const world = await openWorld({ plugins: [look.plugin] })
   try {

@@ -27,18 +27,18 @@ const HARMLESS =
   XDG_RUNTIME_DIR PGPASSFILE PATIENCE`.split(/\s+/)
 
 for (const name of SECRET)
-  test(`${name} looks like a secret`, () => {
+  test(`${name} is recognized as a secret`, () => {
     assert.ok(looksSecret(name))
   })
 for (const name of HARMLESS)
-  test(`${name} does not look like a secret`, () => {
+  test(`${name} is not recognized as a secret`, () => {
     assert.not.ok(looksSecret(name))
   })
 
 const places = { root: '/home/svc', isolatedHome: '/home/svc/providers/x' }
 const like = (changes: Partial<Provider>): Provider => ({ ...(catalog[0] as Provider), name: 'x', ...changes })
 
-test('filtered: everything but secrets and stale values, our commands first', () => {
+test('the filtered environment omits secrets and stale values and puts our commands first', () => {
   const env = {
     PATH: '/usr/bin:relative:/bin',
     HOME: '/me',
@@ -61,7 +61,7 @@ test('filtered: everything but secrets and stale values, our commands first', ()
   })
 })
 
-test('isolated: a short list, and a home of its own', () => {
+test('the isolated environment is a short list with its own home', () => {
   const env = { HOME: '/me', EDITOR: 'vi', LC_ALL: 'C', USER: 'me', XDG_CONFIG_HOME: '/me/.config' }
   const result = environmentOf(like({ envPolicy: 'isolated', homePolicy: 'isolated' }), env, places)
   assert.is(result.EDITOR, undefined)
@@ -112,7 +112,7 @@ function user(command: string | undefined, seen: (api: ProvidersApi) => void) {
   })
 }
 
-test('status and doctor tell which command is missing and how to install it', async () => {
+test('status and doctor name the missing command and how to install it', async () => {
   const kernel = await boot({ plugins: [daemon, providers, user(undefined, () => {})], env: { PATH: '/nowhere' } })
   const status = (await kernel.request('GET', '/api/status')).body.providers
   const codex = status.find((entry: { name: string }) => entry.name === 'codex')
@@ -131,7 +131,7 @@ test('status and doctor tell which command is missing and how to install it', as
   await kernel.close()
 })
 
-test('a command that is there is no finding; one relative to a workspace cannot be judged', async () => {
+test('an existing command is no finding; a workspace-relative one cannot be checked', async () => {
   for (const command of ['node', './gate.sh']) {
     const kernel = await boot({ plugins: [daemon, providers, user(command, () => {})] })
     const { items } = (await kernel.request('GET', '/api/doctor?only=providers')).body
@@ -143,7 +143,7 @@ test('a command that is there is no finding; one relative to a workspace cannot 
   }
 })
 
-test('the preferred provider is the one of the configuration; an unknown one is a finding', async () => {
+test('the preferred provider comes from the configuration; an unknown one is a finding', async () => {
   for (const [name, known] of [
     ['codex', true],
     ['nobody', false],
@@ -162,7 +162,7 @@ test('the preferred provider is the one of the configuration; an unknown one is 
   }
 })
 
-test('the preferred provider is the default one in every view, also with an entry of its own', async () => {
+test('the preferred provider is the default in every view, also with its own entry', async () => {
   const config = { defaults: { provider: 'svc' }, providers: { svc: { base_url: 'http://127.0.0.1:9/v1' } } }
   const home = await temporaryFolder('default')
   await writeFile(path.join(home, 'config.json'), JSON.stringify(config))
@@ -177,7 +177,7 @@ test('the preferred provider is the default one in every view, also with an entr
   await rm(home, { recursive: true })
 })
 
-test('an isolated home is made, for nobody else to read', async () => {
+test('an isolated home is created readable only by its owner', async () => {
   let api: ProvidersApi | undefined
   const kernel = await boot({ plugins: [daemon, providers, user('node', given => (api = given))] })
   const environment = await api?.environment(like({ homePolicy: 'isolated' }))
@@ -187,7 +187,7 @@ test('an isolated home is made, for nobody else to read', async () => {
   await kernel.close()
 })
 
-test('the catalog: every provider is a program with arguments and tells how to install it, or needs only an endpoint', () => {
+test('the catalog: every provider is a program with arguments and install command, or needs only an endpoint', () => {
   const names = catalog.map(provider => provider.name)
   assert.equal(names, ['local', 'claude', 'codex', 'gemini', 'opencode', 'copilot', 'qwen', 'kimi', 'pi', 'svc'])
   for (const { name, argv, install, loginCheck, needsEndpoint } of catalog.slice(1)) {
@@ -197,7 +197,7 @@ test('the catalog: every provider is a program with arguments and tells how to i
   }
 })
 
-test('providers over the API: found on the PATH with the version of their package, nothing started', async () => {
+test('providers over the API are found on the PATH with their package version, without starting anything', async () => {
   const bin = await temporaryFolder('providers-bin')
   const program = path.join(bin, 'lib', 'gemini', 'bundle', 'gemini.js')
   await mkdir(path.dirname(program), { recursive: true })
@@ -221,7 +221,7 @@ test('providers over the API: found on the PATH with the version of their packag
   await rm(bin, { recursive: true })
 })
 
-test('ready means that the login was checked, or says that nothing can; a program on the PATH of the caller is told of', async () => {
+test('ready means a checked login or says that it cannot be checked; a program on the caller PATH is reported', async () => {
   const bin = await temporaryFolder('providers-bin')
   const fresh = await temporaryFolder('providers-fresh')
   const home = await temporaryFolder('providers-home')
@@ -255,7 +255,7 @@ test('ready means that the login was checked, or says that nothing can; a progra
   for (const folder of [bin, fresh, home]) await rm(folder, { recursive: true })
 })
 
-test('a login that no program here can tell is not said to be unchecked', async () => {
+test('a login that no program can check is not reported as unchecked', async () => {
   const bin = await temporaryFolder('providers-bin')
   await writeFile(path.join(bin, 'codex-acp'), '#!/bin/sh\n', { mode: 0o755 })
   const kernel = await boot({ plugins: [daemon, providers], env: { PATH: bin } })
@@ -266,7 +266,7 @@ test('a login that no program here can tell is not said to be unchecked', async 
   await rm(bin, { recursive: true })
 })
 
-test('the login is asked by a program of its own; what it prints is not kept', async () => {
+test('the login is checked by a separate program; its output is not kept', async () => {
   const bin = await temporaryFolder('providers-bin')
   const kernel = await boot({ plugins: [daemon, providers], env: { PATH: `${bin}:/usr/bin:/bin` } })
   const probe = () => kernel.request('POST', '/api/providers/codex/auth/probe')

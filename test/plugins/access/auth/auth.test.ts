@@ -27,7 +27,7 @@ async function openStream(where: object, url: string, headers = {}) {
   return { over, isOver: () => isOver, close: () => request.destroy() }
 }
 
-test('the operator token is made at the start, readable by its user alone, and lets in over TCP', () =>
+test('the operator token is created at start, readable only by its user, and is valid over TCP', () =>
   during(async ({ home, tcp, token, log }) => {
     assert.is((await stat(path.join(home, 'operator.token'))).mode & 0o777, 0o600)
     assert.match(await token(), /^svc_op_[0-9a-f]{64}$/)
@@ -40,7 +40,7 @@ test('the operator token is made at the start, readable by its user alone, and l
     assert.not(JSON.stringify(log).includes(await token()))
   }))
 
-test('a rotated token counts from the next request on, and ends what the one before has open', () =>
+test('a rotated token is valid from the next request on, and closes connections of the old one', () =>
   during(async ({ where, tcp, token }) => {
     const old = await token()
     const stream = await openStream(where.tcp, '/api/ticks', bearer(old))
@@ -57,7 +57,7 @@ test('a rotated token counts from the next request on, and ends what the one bef
     assert.is((await tcp('GET', '/api/who', await token())).status, 200)
   }))
 
-test('rotations at once run one after the other, and the token in the file is the one that counts', () =>
+test('concurrent rotations run in order, and the token in the file is the valid one', () =>
   during(async ({ tcp, where, token }) => {
     for (let round = 0; round < 5; round++) {
       const old = await token()
@@ -76,7 +76,7 @@ test('rotations at once run one after the other, and the token in the file is th
     }
   }))
 
-test('a key lets in until it is deleted, which ends its streams and requests and nobody else’s', () =>
+test('a key is valid until it is deleted, which ends its streams and requests and no others', () =>
   during(async ({ where, tcp, token, key }) => {
     const [mine, other] = [await key(), await key()]
     assert.equal((await tcp('GET', '/api/who', mine.key)).body, { id: mine.id, origin: 'http' })
@@ -96,7 +96,7 @@ test('a key lets in until it is deleted, which ends its streams and requests and
     others.close()
   }))
 
-test('only the operator token makes, lists and deletes keys, on both doors', () =>
+test('only the operator token creates, lists and deletes keys, on both transports', () =>
   during(async ({ where, token, key }) => {
     const program = await key()
     const urls = [
@@ -122,7 +122,7 @@ test('only the operator token makes, lists and deletes keys, on both doors', () 
     }
   }))
 
-test('a key is shown once: lists, the log and the files of the home have no more than its prefix', () =>
+test('a key is shown once: lists, the log and files of the home contain only its prefix', () =>
   during(async ({ home, kernel, tcp, token, key, log }) => {
     const { id, key: secret } = await key()
     await tcp('GET', '/api/who', secret)
@@ -141,7 +141,7 @@ test('a key is shown once: lists, the log and the files of the home have no more
     }
   }))
 
-test('keys and the token outlive a restart; a token that others could read does not', async () => {
+test('keys and the token survive a restart, except a token readable by others', async () => {
   const home = await temporaryFolder('auth')
   const config = path.join(home, 'config.json')
   await writeFile(config, JSON.stringify({ http: { port: 0 } }))
@@ -176,7 +176,7 @@ test('keys and the token outlive a restart; a token that others could read does 
   await rm(home, { recursive: true })
 })
 
-test('a key has a name that no other has, by which it is listed and deleted', () =>
+test('a key has a unique name by which it is listed and deleted', () =>
   during(async ({ tcp, token }) => {
     const operator = await token()
     const make = (name?: unknown) =>
@@ -202,7 +202,7 @@ test('a key has a name that no other has, by which it is listed and deleted', ()
     assert.equal(await names(), [undefined, 'two'])
   }))
 
-test('every event says who acted and from where', () =>
+test('every event names its actor and transport', () =>
   during(
     async ({ where, tcp, token, key, kernel }) => {
       const { id, key: secret } = await key()
@@ -226,7 +226,7 @@ test('every event says who acted and from where', () =>
     [daemon, resources, teller],
   ))
 
-test('refused tokens are told once a minute in the log, and by doctor when they are many', () =>
+test('refused tokens are logged once a minute, and reported by doctor above a threshold', () =>
   during(
     async ({ tcp, token, log }) => {
       const lines = () => log.filter(line => JSON.stringify(line).includes('its token is not valid'))

@@ -172,7 +172,7 @@ async function sendAsStranger(where: object, requests: readonly Sent[]): Promise
 for (const one of cases) {
   for (const door of ['tcp', 'socket'] as const) {
     if (one.stranger && (door === 'socket' || !isRoot)) continue
-    test(`every route answers ${one.name} as expected over ${door}`, async ({ strict, trusting }) => {
+    test(`every route gives ${one.name} the expected reply over ${door}`, async ({ strict, trusting }) => {
       const world = one.trusting ? trusting : strict
       const requests = routes.map(route => requestOf(one, route, world))
       const answers = await (one.stranger
@@ -189,7 +189,7 @@ for (const one of cases) {
   }
 }
 
-test('beyond loopback, and by a name that is a proxy’s, privileged routes are refused over TCP', async () => {
+test('privileged routes are refused over TCP beyond loopback and by a proxy name', async () => {
   for (const settings of [{ host: '0.0.0.0', plaintext: true }, {}]) {
     const world = await World.start(settings)
     isOpen = true
@@ -204,7 +204,7 @@ test('beyond loopback, and by a name that is a proxy’s, privileged routes are 
   }
 })
 
-test('the matrix says what the cases found: who is let in, by the class of the route', async ({ strict }) => {
+test('the matrix lists the allowed callers of each class of routes', async ({ strict }) => {
   const callers = { operator: 'operator_token', key: 'api_key' } as const
   for (const [token, caller] of Object.entries(callers)) {
     for (const kind of ['public', 'ordinary', 'privileged'] as const satisfies readonly RouteClass[])
@@ -223,7 +223,7 @@ test('the matrix says what the cases found: who is let in, by the class of the r
     }
 })
 
-test('what can make code run is marked: all that changes something, but what is known to be harmless', () => {
+test('routes that can run code are marked: all that change something, except known harmless ones', () => {
   const changing = routes.filter(({ method }) => method !== 'GET')
   assert.equal(
     changing

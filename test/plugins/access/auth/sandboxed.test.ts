@@ -77,7 +77,7 @@ test.before(async context => {
 test.after(({ world }) => world.close())
 
 for (const [at, { name, sandbox, token, ...expected }] of insideCases.entries()) {
-  test(`every route answers a process inside a sandbox ${name} as expected over both doors`, async ({
+  test(`every route gives a process inside a sandbox ${name} the expected reply over both transports`, async ({
     world,
     doors,
   }) => {

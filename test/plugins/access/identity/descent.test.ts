@@ -61,7 +61,7 @@ test.before(async context => {
 test.after(({ world }) => world.close())
 
 for (const [name, way] of Object.entries(ways)) {
-  test(`an agent is known by ${name} at the doors of the operator, and approves nothing`, async context => {
+  test(`an agent is identified by ${name} on the operator transports and approves nothing`, async context => {
     const { world, at, where, caller } = context
     const authorization = `Bearer ${await tokenOf(world.home)}`
     const headers = { authorization, 'content-type': 'application/json' }
@@ -81,7 +81,7 @@ for (const [name, way] of Object.entries(ways)) {
   })
 }
 
-test('whoever does not descend from an agent is served', async ({ world, at, where }) => {
+test('a caller that does not descend from an agent is served', async ({ world, at, where }) => {
   await world.prompt(at, 'say hello')
   const headers = { authorization: `Bearer ${await tokenOf(world.home)}` }
   for (const door of Object.values(where)) {

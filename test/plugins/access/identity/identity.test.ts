@@ -56,7 +56,7 @@ const answer = async (where: object, url: string, more: Parameters<typeof ask>[2
 }
 const named = (session: string, agent: string) => ({ 'x-service-session-id': session, 'x-service-agent': agent })
 
-test('a process has a socket and a token of its session, which the daemon shows to nobody', async ({
+test('a process has a socket and a token of its session, which the daemon shows in no reply', async ({
   world,
   ada,
   bob,
@@ -70,7 +70,7 @@ test('a process has a socket and a token of its session, which the daemon shows 
   assert.match(said(await world.prompt(ada.at, 'env SVC_SESSION_TOKEN')), '[redacted:session-token]')
 })
 
-test('over its socket an agent reads its own session and workspace, and nothing else', async ({ world, ada, bob }) => {
+test('an agent reads only its own session and workspace over its socket', async ({ world, ada, bob }) => {
   const { socket } = ada
   const own = [`/api/sessions/${ada.id}`, `/api/sessions/${ada.id}/owner`, `${ada.at}/events`, `${ada.at}/transcript`]
   for (const url of [...own, `/api/workspaces/${world.workspaceId}`, '/api/status/identity'])
@@ -89,7 +89,7 @@ test('over its socket an agent reads its own session and workspace, and nothing 
   assert.is(await answer(socket, escaped), '403 identity_unauthorized')
 })
 
-test('an agent changes nothing: it cannot even answer its own questions', async ({ world, ada }) => {
+test('an agent changes nothing and cannot answer its own questions', async ({ world, ada }) => {
   const running = world.kernel.kernel.host.plugins().map(({ name }) => name)
   for (const plugin of inTree.filter(({ name }) => running.includes(name))) {
     for (const { method, path: template, public: isPublic, origins } of plugin.surface.routes ?? []) {
@@ -104,7 +104,7 @@ test('an agent changes nothing: it cannot even answer its own questions', async 
   assert.is(await answer(ada.socket, `${ada.at}/approve`, approve), '403 identity_unauthorized')
 })
 
-test('over TCP the token of a session is worth as much as its socket', async ({ tcp, ada, bob }) => {
+test('the token of a session has over TCP the rights of its socket', async ({ tcp, ada, bob }) => {
   const headers = bearer(ada.env.SVC_SESSION_TOKEN ?? '')
   assert.is(await answer(tcp, `/api/sessions/${ada.id}`, { headers }), '200')
   assert.is(await answer(tcp, `/api/sessions/${bob.id}`, { headers }), '403 identity_unauthorized')
@@ -114,7 +114,7 @@ test('over TCP the token of a session is worth as much as its socket', async ({ 
   assert.is(await answer(tcp, '/api/v0/auth/generate', { method: 'POST', headers }), '403 identity_unauthorized')
 })
 
-test('on its own socket the headers of an agent have to be its own', async ({ ada, bob }) => {
+test('headers on the socket of an agent must be its own', async ({ ada, bob }) => {
   const url = `/api/sessions/${ada.id}`
   assert.is(await answer(ada.socket, url, { headers: named(ada.id, 'ada') }), '200')
   assert.is(await answer(ada.socket, url, { headers: named(bob.id, 'bob') }), '401 identity_mismatch')
@@ -122,7 +122,7 @@ test('on its own socket the headers of an agent have to be its own', async ({ ad
   assert.is(await answer(ada.socket, url, { headers: { 'x-service-agent': 'ada' } }), '401 identity_required')
 })
 
-test('at an operator’s door the headers alone prove nothing', async ({ world, operator, tcp, ada }) => {
+test('headers alone prove nothing on an operator transport', async ({ world, operator, tcp, ada }) => {
   const url = `/api/sessions/${ada.id}`
   const known = bearer(await tokenOf(world.home))
   assert.is(await answer(operator, url, { headers: named(ada.id, 'ada') }), '401 identity_required')
@@ -135,7 +135,7 @@ test('at an operator’s door the headers alone prove nothing', async ({ world, 
   assert.is(await answer(operator, url, { headers: { ...half, ...known } }), '401 identity_required')
 })
 
-test('what an operator changes for an agent is recorded as such, with the request that it comes from', async ({
+test('a change by the operator for an agent is recorded as such, with the original request', async ({
   world,
   operator,
   ada,
@@ -164,7 +164,7 @@ test('what an operator changes for an agent is recorded as such, with the reques
   assert.is(after[0]?.on_behalf_of, undefined, 'who acts alone acts for nobody')
 })
 
-test('socket and token end with the session, and with what is open on them', async ({ world, tcp }) => {
+test('socket and token end with the session, and with the work open on them', async ({ world, tcp }) => {
   await world.agent('carl')
   const carl = await begin(world, 'carl')
   const headers = bearer(carl.env.SVC_SESSION_TOKEN ?? '')
@@ -174,7 +174,7 @@ test('socket and token end with the session, and with what is open on them', asy
   assert.is(await answer(tcp, `/api/sessions/${carl.id}`, { headers }), '401 identity_stale')
 })
 
-test('sockets lie in the home, or where its path is too long below the runtime directory', async () => {
+test('sockets are in the home, or below the runtime directory if its path is too long', async () => {
   const home = await temporaryFolder('run')
   const near = await makeFolder(path.join(home, 'run'), '/nonexistent')
   assert.is(near.path, path.join(home, 'run'))
@@ -188,7 +188,7 @@ test('sockets lie in the home, or where its path is too long below the runtime d
   await rm(runtime, { recursive: true })
 })
 
-test('a path is an agent’s own when every parameter names its session or workspace', () => {
+test('a path belongs to an agent when every parameter names its session or workspace', () => {
   const own = { session: 'ses_1', workspace: 'ws_1' }
   const one = '/api/workspaces/{workspace_id}/sessions/{session_id}'
   assert.ok(isOwn(one, '/api/workspaces/ws_1/sessions/ses_1?x=1', own))

@@ -50,7 +50,7 @@ test('a session with approve-all runs in a sandbox, and one that asks does not',
   assert.is((await world.row(asking.id)).sandbox, undefined)
 })
 
-test('inside there is the workspace and neither the home, nor other temporary files, nor other processes', async ({
+test('the sandbox contains the workspace, without the home, other temporary files and other processes', async ({
   world,
 }) => {
   const { at } = await world.session('ada')
@@ -66,7 +66,7 @@ test('inside there is the workspace and neither the home, nor other temporary fi
   assert.match(await run(world, at, 'f=/proc/sys/vm/swappiness; cat $f > $f 2>&1'), /Read-only/)
 })
 
-test('what would run code outside later is read-only inside or put aside', async ({ world }) => {
+test('files that could run code outside later are read-only in the sandbox or set aside', async ({ world }) => {
   mkdirSync(path.join(world.root, '.claude'), { recursive: true })
   writeFileSync(path.join(world.root, '.claude/settings.json'), '{}')
   const { id, at } = await world.session('ada')
@@ -81,9 +81,7 @@ test('what would run code outside later is read-only inside or put aside', async
   assert.ok(readdirSync(world.root).includes(`.mcp.json.discarded-${id}`))
 })
 
-test('what the script of an agent hands over to is shown, unless the agent can write that script', async ({
-  world,
-}) => {
+test('the target of the agent script is visible, unless the agent can write the script', async ({ world }) => {
   const folder = await temporaryFolder('wrapped')
   const script = (file: string, ...words: string[]) => {
     writeFileSync(file, `#!/bin/sh\nexec '${words.join("' '")}' "$@"\n`, { mode: 0o755 })
@@ -103,13 +101,13 @@ test('what the script of an agent hands over to is shown, unless the agent can w
   for (const name of ['wrapped', 'own']) rmSync(path.join(world.root, '.svc/agents', name), { recursive: true })
 })
 
-test('a profile says what the network is and which variables there are', async ({ world }) => {
+test('a profile sets the network and the variables', async ({ world }) => {
   const { id, at } = await world.session('ada', { sandbox: 'offline' })
   assert.equal((await world.row(id)).sandbox.provider_state_json, { network: 'none' })
   assert.is(await run(world, at, 'echo $OFFLINE; tail -n +3 /proc/net/dev | cut -d: -f1'), 'yes\n    lo\n')
 })
 
-test('a sandbox that was asked for and cannot be had refuses the session', async ({ world }) => {
+test('an unavailable requested sandbox refuses the session', async ({ world }) => {
   for (const [sandbox, code, why] of [
     ['nothing', 'sandbox_profile_not_found', /no sandbox profile nothing/],
     ['cloud', 'sandbox_unusable', /only bubblewrap/],
@@ -143,7 +141,7 @@ async function withoutBubblewrap(config: object, use: (world: World) => Promise<
   }
 }
 
-test('where bubblewrap does not work, a session that is sandboxed by default does not start and says what to do', async () => {
+test('without bubblewrap a session sandboxed by default does not start, with the next step', async () => {
   await withoutBubblewrap({}, async world => {
     const usual = await create(world, { agent_name: 'ada' })
     assert.equal([usual.status, usual.body.code], [422, 'sandbox_unusable'])
@@ -159,7 +157,7 @@ test('where bubblewrap does not work, a session that is sandboxed by default doe
   })
 })
 
-test('where bubblewrap does not work, defaults.sandbox none lets every session start', async () => {
+test('without bubblewrap defaults.sandbox none lets every session start', async () => {
   await withoutBubblewrap({ defaults: { sandbox: 'none' } }, async world => {
     const { status, body } = await create(world, { agent_name: 'ada' })
     assert.equal([status, body.session.sandbox], [201, undefined])
@@ -168,7 +166,7 @@ test('where bubblewrap does not work, defaults.sandbox none lets every session s
   })
 })
 
-test('without the plugin nobody gets a session with a sandbox', async () => {
+test('without the plugin no session gets a sandbox', async () => {
   const bare = await openWorld()
   await bare.agent('ada')
   const { status, body } = await create(bare, { agent_name: 'ada', sandbox: 'default' })

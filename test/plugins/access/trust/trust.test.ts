@@ -8,7 +8,7 @@ import { type Scene, scene } from '../../desk/settings/scene.js'
 const agent = (name: string, more = '') => `---\nname: ${name}\n${more}---\nYou do what you are told.\n`
 const RUNS = agent('runs', "command: 'cat'\n")
 
-test('what a workspace brings along starts only when it is trusted, and a change asks again', async () => {
+test('executable content of a workspace starts only when trusted, and a change asks again', async () => {
   const daemon = await scene()
   try {
     const { id, root } = await daemon.workspace({ '.svc/agents/runs/AGENT.md': RUNS })
@@ -68,7 +68,7 @@ async function trusted(daemon: Scene, id: string): Promise<void> {
 const trustOf = async (daemon: Scene, id: string) =>
   (await daemon.request('GET', `/api/workspaces/${id}/trust`)).body.trust
 
-test('what can run code counts wherever it lies, whatever it is named', async () => {
+test('executable content counts wherever it lies and whatever its name', async () => {
   const daemon = await scene()
   try {
     for (const [file, text] of [
@@ -100,7 +100,7 @@ test('what can run code counts wherever it lies, whatever it is named', async ()
   }
 })
 
-test('identity, memories and texts that an agent is told run nothing, unless they are links', async () => {
+test('identity, memories and prompt texts run nothing, unless they are links', async () => {
   const daemon = await scene()
   try {
     const { id, root } = await daemon.workspace({
@@ -121,7 +121,7 @@ test('identity, memories and texts that an agent is told run nothing, unless the
   }
 })
 
-test('a file that such a file names counts too: when it is changed, the workspace is', async () => {
+test('a referenced file is part of the trust: its change changes the workspace', async () => {
   const daemon = await scene()
   const skill = (hook: string) => agent('one', `metadata:\n  svc:\n    hooks:\n      - ${hook}\n`)
   try {
@@ -159,7 +159,7 @@ test('a file that such a file names counts too: when it is changed, the workspac
   }
 })
 
-test('a link that is named counts as what it leads to, and a file that appears later counts as well', async () => {
+test('a referenced link counts as its target, and a file that appears later counts too', async () => {
   const daemon = await scene()
   try {
     const { id, root } = await daemon.workspace({ '.svc/mcp.json': server({ command: './run' }), 'real.sh': 'one' })
@@ -180,7 +180,7 @@ test('a link that is named counts as what it leads to, and a file that appears l
   }
 })
 
-test('a workspace around the home of the daemon does not count what lies in there', async () => {
+test('a workspace around the home of the daemon does not include the home', async () => {
   const root = await realpath(await temporaryFolder('around'))
   await mkdir(path.join(root, '.svc/agents/runs'), { recursive: true })
   await writeFile(path.join(root, '.svc/agents/runs/AGENT.md'), RUNS)
@@ -193,7 +193,7 @@ test('a workspace around the home of the daemon does not count what lies in ther
   }
 })
 
-test('hooks, MCP servers and approve-all count as code, a prompt alone does not', async () => {
+test('hooks, MCP servers and approve-all count as code; a prompt does not', async () => {
   const daemon = await scene()
   try {
     const { id } = await daemon.workspace({
@@ -215,7 +215,7 @@ test('hooks, MCP servers and approve-all count as code, a prompt alone does not'
   }
 })
 
-test('an agent that the operator writes through the daemon keeps the trust that there was', async () => {
+test('an agent written by the operator through the daemon keeps the existing trust', async () => {
   const daemon = await scene()
   try {
     const { id, root } = await daemon.workspace()
@@ -237,7 +237,7 @@ test('an agent that the operator writes through the daemon keeps the trust that 
   }
 })
 
-test('a definition of a workspace names no secret of the daemon or of others, even when it is trusted', async () => {
+test('a workspace definition names no secret of the daemon or of others, even when trusted', async () => {
   const daemon = await scene()
   try {
     const { id, root } = await daemon.workspace()
@@ -260,7 +260,7 @@ test('a definition of a workspace names no secret of the daemon or of others, ev
   }
 })
 
-test('while the plugin that knows what is trusted does not run, nothing is', async () => {
+test('nothing is trusted while the trust plugin is not running', async () => {
   const daemon = await scene('{ "plugins": { "disabled": ["trust"] } }')
   try {
     const { id } = await daemon.workspace({
@@ -276,7 +276,7 @@ test('while the plugin that knows what is trusted does not run, nothing is', asy
   }
 })
 
-test('settings of a workspace have no effect until it is trusted', async () => {
+test('workspace settings have no effect until the workspace is trusted', async () => {
   const daemon = await scene()
   try {
     const config = '{\n  // of the project\n  "cmd_palette": { "personalization": false }\n}\n'
@@ -303,7 +303,7 @@ test('settings of a workspace have no effect until it is trusted', async () => {
   }
 })
 
-test('a file that is nested too deeply to be read counts by its text', async () => {
+test('a file nested too deeply to be parsed counts by its text', async () => {
   const daemon = await scene()
   try {
     for (const depth of [5000, 200_000]) {

@@ -40,7 +40,7 @@ const restart = async (svc: Svc, name: string) => {
   for (const verb of ['disable', 'enable']) await svc.request('POST', `/api/extensions/${name}/${verb}`)
 }
 
-test('clock-node signs with the key that the vault has for it', async () => {
+test('clock-node signs with its key from the vault', async () => {
   const home = await temporaryFolder('extensions')
   await cp(CLOCK, path.join(home, 'extensions/clock-node'), { recursive: true })
   const svc = await scene({}, { home, plugins })
@@ -58,7 +58,7 @@ test('clock-node signs with the key that the vault has for it', async () => {
   await rm(home, { recursive: true })
 })
 
-test('a value given to the secrets of an extension is stored in the vault, reaches its process, and is purged with it', async () => {
+test('a secret of an extension is stored in the vault, reaches its process, and is purged with it', async () => {
   const svc = await scene({ tok: writer('name = "tok"\nversion = "1.0.0"\nrequires_env = ["TOKEN"]') }, { plugins })
   const bind = (binding: object) =>
     svc.request('PUT', '/api/extensions/tok/secrets', { bindings: [{ env_name: 'TOKEN', ...binding }] })
@@ -94,7 +94,7 @@ test('a value given to the secrets of an extension is stored in the vault, reach
   await svc.close()
 })
 
-test('a manifest that names the secret of another extension, or of a server, starts no process', async () => {
+test('a manifest with the secret of another extension or server starts no process', async () => {
   const thief = (ref: string) =>
     `${writer(`name = "thief"\nversion = "1.0.0"`)['extension.toml']}[subprocess.secret_env]\nTOKEN = "${ref}"\n`
   for (const ref of ['vault:extensions/victim/env/TOKEN', 'vault:mcp/global/github/env/TOKEN', 'vault:thief/TOKEN']) {
@@ -109,7 +109,7 @@ test('a manifest that names the secret of another extension, or of a server, sta
   }
 })
 
-test('an MCP server of a session gets its secrets; a reference to those of another workspace leaves it out', async () => {
+test('an MCP server of a session gets its secrets; a reference into another workspace omits it', async () => {
   const world = await openWorld({ plugins: [vault] })
   const folder = await realpath(await temporaryFolder('mcp'))
   const file = path.join(folder, 'got')
@@ -156,7 +156,7 @@ test('an MCP server of a session gets its secrets; a reference to those of anoth
   await rm(folder, { recursive: true })
 })
 
-test('a secret of a provider is a variable of its processes, and none that would change what is started', async () => {
+test('a provider secret is a variable of its processes, but no variable that changes the started program', async () => {
   const world = await openWorld({ plugins: [vault] })
   await world.agent('plain')
   const store = (ref: string) => world.kernel.request('PUT', '/api/vault/secrets', { ref, secret_value: VALUE })
@@ -173,7 +173,7 @@ test('a secret of a provider is a variable of its processes, and none that would
   await world.close()
 })
 
-test('a credential slot of a provider is a variable of its processes, by whatever name its secret has', async () => {
+test('a credential slot of a provider is a variable of its processes under any secret name', async () => {
   const slots = [
     { name: 'key', required: true, secret_ref: 'vault:providers/mine/api-key', target_env: 'MY_KEY' },
     { name: 'plain', required: true, secret_ref: 'env:HOME', target_env: 'PLAIN' },

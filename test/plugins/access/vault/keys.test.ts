@@ -11,7 +11,7 @@ const A = 'vault:mcp/a/TOKEN'
 const B = 'vault:mcp/b/TOKEN'
 const values = { [A]: 'value-of-the-first', [B]: 'value-of-the-second' }
 const newKey = () => randomBytes(32).toString('base64')
-const test = suite<{ world: VaultWorld }>('keys and damage of the vault')
+const test = suite<{ world: VaultWorld }>('vault keys and damage')
 
 test.before.each(async context => {
   context.world = await vaultWorld()
@@ -49,7 +49,7 @@ for (const [what, change] of Object.entries({
   'another version': 'version = version + 1',
   'the fingerprint of another key': "key_id = '0123456789abcdef'",
 })) {
-  test(`${what} is reported by reference, takes out that secret and nothing else, and is cured by a new value`, async ({
+  test(`${what} is reported by reference, disables only that secret, and is repaired by a new value`, async ({
     world,
   }) => {
     await fill(world)
@@ -68,7 +68,7 @@ for (const [what, change] of Object.entries({
   })
 }
 
-test('two records that were swapped are both reported', async ({ world }) => {
+test('two swapped records are both reported', async ({ world }) => {
   await fill(world)
   await restart(world, () =>
     sql(
@@ -80,7 +80,7 @@ test('two records that were swapped are both reported', async ({ world }) => {
   assert.equal(await readable(world), ['vault_secret_damaged', 'vault_secret_damaged'])
 })
 
-test('a key file that others can read is not used until it is closed again; all else runs', async ({ world }) => {
+test('a world-readable key file is not used until it is closed; everything else runs', async ({ world }) => {
   await fill(world)
   for (const mode of [0o640, 0o604, 0o660]) {
     await restart(world, () => chmodSync(world.keyFile, mode))
@@ -102,7 +102,7 @@ test('a key file that others can read is not used until it is closed again; all 
   assert.equal(await world.doctor(), ['vault_ok'], 'a rotation has a new file')
 })
 
-test('a wrong key and a missing one are reported, and no new one is made in their place', async ({ world }) => {
+test('a wrong and a missing key are reported, and no new key is created', async ({ world }) => {
   await fill(world)
   const saved = `${world.keyFile}.saved`
   const cases: Record<string, () => void> = {
@@ -128,7 +128,7 @@ test('a wrong key and a missing one are reported, and no new one is made in thei
   }
 })
 
-test('a key file that is a link is not followed', async ({ world }) => {
+test('a key file that is a symbolic link is not followed', async ({ world }) => {
   await restart(world, () => {
     writeFileSync(`${world.keyFile}.elsewhere`, newKey(), { mode: 0o600 })
     symlinkSync(`${world.keyFile}.elsewhere`, world.keyFile)
@@ -136,7 +136,7 @@ test('a key file that is a link is not followed', async ({ world }) => {
   assert.is((await world.put(A, values[A] as string)).body.code, 'vault_key_unreadable')
 })
 
-test('with the key lost for good the secrets can be deleted, and the vault is used again', async ({ world }) => {
+test('secrets with a lost key can be deleted, and the vault is usable again', async ({ world }) => {
   await fill(world)
   await restart(world, () => rmSync(world.keyFile))
   for (const ref of [A, B])
@@ -145,7 +145,7 @@ test('with the key lost for good the secrets can be deleted, and the vault is us
   assert.equal(await readable(world), whole)
 })
 
-test('a rotation seals every secret with another key; the file of the key before opens nothing', async ({ world }) => {
+test('a rotation seals every secret with a new key; the old key file opens nothing', async ({ world }) => {
   await fill(world)
   const before = readFileSync(world.keyFile)
   const { status, body } = await world.request('POST', '/api/vault/rotate')
@@ -159,7 +159,7 @@ test('a rotation seals every secret with another key; the file of the key before
   assert.equal(await readable(world), ['vault_key_wrong', 'vault_key_wrong'])
 })
 
-test('values are read and stored while a rotation is under way', async ({ world }) => {
+test('values are read and stored during a rotation', async ({ world }) => {
   await Promise.all([...Array(300).keys()].map(at => world.put(`vault:mcp/many/n${at}`, `value-number-${at}`)))
   await fill(world)
   let isOver = false
@@ -174,7 +174,7 @@ test('values are read and stored while a rotation is under way', async ({ world 
   assert.is(keysInUse(world), 1)
 })
 
-test('two rotations at once are one after the other', async ({ world }) => {
+test('concurrent rotations run one after the other', async ({ world }) => {
   await fill(world)
   const both = await Promise.all([1, 2].map(() => world.request('POST', '/api/vault/rotate')))
   assert.equal(
@@ -185,7 +185,7 @@ test('two rotations at once are one after the other', async ({ world }) => {
 })
 
 for (const step of ['before anything is sealed anew', 'in the middle', 'before the key before is forgotten'] as const) {
-  test(`a rotation that a crash ended ${step} is finished by the next start`, async ({ world }) => {
+  test(`a rotation interrupted by a crash ${step} is finished by the next start`, async ({ world }) => {
     await fill(world)
     const before = readFileSync(world.keyFile)
     const row = "SELECT 'key_id = ' || quote(key_id) || ', sealed = ' || quote(sealed) FROM vault_secret"
@@ -221,7 +221,7 @@ async function untilFinished(world: VaultWorld): Promise<void> {
   }
 }
 
-test('a key from the environment is used, is no file, cannot be rotated, and is followed by the next one', async ({
+test('a key from the environment is used, is no file, cannot be rotated, and gives way to the next one', async ({
   world,
 }) => {
   const [first, second] = [newKey(), newKey()]
@@ -241,7 +241,7 @@ test('a key from the environment is used, is no file, cannot be rotated, and is 
   assert.equal(await readable(world), ['vault_key_invalid', 'vault_key_invalid'])
 })
 
-test('the key of the environment is hidden, and no reference leads to it', async ({ world }) => {
+test('the key of the environment is hidden, and no reference resolves to it', async ({ world }) => {
   const key = newKey()
   await restart(world, undefined, { SVC_VAULT_KEY: key })
   await fill(world)
@@ -252,7 +252,7 @@ test('the key of the environment is hidden, and no reference leads to it', async
   assert.is(fault.code, 'secret_missing')
 })
 
-test('a key from a credential of systemd is used', async ({ world }) => {
+test('a key from a systemd credential is used', async ({ world }) => {
   const credentials = path.join(world.home, 'credentials')
   mkdirSync(credentials)
   const [first, second] = [newKey(), newKey()]

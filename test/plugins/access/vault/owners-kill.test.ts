@@ -70,7 +70,7 @@ async function owners(daemon: StartedDaemon, round: number): Promise<Owner[]> {
   return all
 }
 
-test(`owners of secrets that are deleted while the daemon is killed ${KILLS} times leave none, and those that stay keep theirs`, async () => {
+test(`deleted owners of secrets leave none after ${KILLS} kills of the daemon, and other owners keep theirs`, async () => {
   const seed = firstSeed()
   const chance = chanceOf('owners', seed)
   const daemon = await startDaemon()
@@ -124,7 +124,7 @@ test(`owners of secrets that are deleted while the daemon is killed ${KILLS} tim
   }
 })
 
-test('a daemon that is killed while it revokes the login of a deleted server revokes it after the next start', async () => {
+test('a login revocation interrupted by a kill is finished after the next start', async () => {
   const [daemon, oauth] = [await startDaemon(), await oauthWorld()]
   const revocation = 'POST /token/revocation'
   try {

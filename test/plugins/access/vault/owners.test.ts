@@ -86,7 +86,7 @@ async function opened(options: Parameters<typeof mcpScene>[0] = {}): Promise<Mcp
   return mcpScene({ ...options, home })
 }
 
-test('every owner of secrets that a plugin names is in the table of this test', async () => {
+test('every owner of secrets named by a plugin is in the table of this test', async () => {
   const scene = await opened()
   try {
     const named = new Set(scene.inside.collect(SecretOwners).map(({ entry }) => entry.what))
@@ -97,7 +97,7 @@ test('every owner of secrets that a plugin names is in the table of this test', 
 })
 
 for (const [what, make] of Object.entries(owners))
-  test(`a deleted ${what} takes its secrets along, and no other ones`, async () => {
+  test(`a deleted ${what} deletes its secrets and no others`, async () => {
     const scene = await opened()
     try {
       const { id, more = [], remove } = await make(scene)
@@ -122,7 +122,7 @@ for (const [what, make] of Object.entries(owners))
     }
   })
 
-test('a provider that an editor removes from config.json keeps its secrets for a while, and loses them then', async () => {
+test('a provider removed from config.json by an editor keeps its secrets for a while', async () => {
   const clock = new VirtualClock()
   const scene = await whileTimePasses(clock, opened({ clock }))
   const config = path.join(scene.home, 'config.json')
@@ -149,7 +149,7 @@ test('a provider that an editor removes from config.json keeps its secrets for a
   }
 })
 
-test('providers that are deleted at once all take their secrets along', async () => {
+test('providers deleted at once all lose their secrets', async () => {
   const scene = await opened()
   try {
     const names = ['one', 'two', 'three', 'four']
@@ -176,7 +176,7 @@ test('a built-in provider keeps its secrets when its entry is deleted', async ()
   }
 })
 
-test('a plugin that names secrets of another one deletes none, and keeps nobody from deleting a record', async () => {
+test('a plugin that names secrets of another deletes none, and does not prevent the deletion of a record', async () => {
   const thief = definePlugin({ name: 'acme.thief', version: '1.0.0' }).surface({
     registries: [
       surfaceOf().contribute(SecretOwners, () => [

@@ -12,7 +12,7 @@ const MOST_KILLS = 10 * KILLS
 const SECRETS = 1000
 const AT_ONCE = 32
 
-test(`a rotation that is killed ${KILLS} times loses no secret and is finished`, async () => {
+test(`a rotation killed ${KILLS} times loses no secret and is finished`, async () => {
   const seed = firstSeed()
   const chance = chanceOf('rotation', seed)
   const daemon = await startDaemon()

@@ -12,7 +12,7 @@ import { type VaultWorld, vaultWorld } from './world.js'
 
 const VALUE = 'correct-horse/battery+staple "ö"'
 const REF = 'vault:mcp/global/github/env/TOKEN'
-const test = suite<{ world: VaultWorld }>('the vault')
+const test = suite<{ world: VaultWorld }>('vault')
 
 test.before.each(async context => {
   context.world = await vaultWorld()
@@ -22,7 +22,7 @@ test.after.each(async ({ world }) => {
   await world.remove()
 })
 
-test('a value that was stored is what its consumer resolves, also after a restart', async ({ world }) => {
+test('a stored value is resolved for its consumer, also after a restart', async ({ world }) => {
   const { status, body } = await world.put(REF, VALUE, { kind: 'token' })
   assert.is(status, 200)
   const { ref, namespace, kind, present, version } = body.secret
@@ -44,7 +44,7 @@ test('a value that was stored is what its consumer resolves, also after a restar
   })
 })
 
-test('a value that is stored again keeps its kind and raises its version; deleted, it is gone', async ({ world }) => {
+test('a value stored again keeps its kind and raises its version; a deleted one is gone', async ({ world }) => {
   await world.put(REF, VALUE, { kind: 'token' })
   const { body } = await world.put(REF, 'another-value-1')
   assert.equal([body.secret.kind, body.secret.version], ['token', 2])
@@ -58,7 +58,7 @@ test('a value that is stored again keeps its kind and raises its version; delete
   assert.equal([shown.status, shown.body.code], [404, 'vault_secret_not_found'])
 })
 
-test('a list has the secrets of a prefix and of a namespace, and no value', async ({ world }) => {
+test('a list filters secrets by prefix and namespace, without values', async ({ world }) => {
   for (const ref of ['vault:mcp/a/one', 'vault:mcp/a/two', 'vault:mcp/b/one', 'vault:hooks/a/one'])
     await world.put(ref, `value of ${ref}`)
   const list = async (query: string) =>
@@ -71,7 +71,7 @@ test('a list has the secrets of a prefix and of a namespace, and no value', asyn
   assert.equal([foreign.status, foreign.body.code], [400, 'vault_namespace_invalid'])
 })
 
-test('what is no reference is refused, and not repeated: it may be the secret', async ({ world }) => {
+test('an invalid reference is refused and not repeated, because it may be a secret', async ({ world }) => {
   const wrong = [
     '',
     'plain-text-secret',
@@ -100,9 +100,7 @@ test('what is no reference is refused, and not repeated: it may be the secret', 
   for (const namespace of NAMESPACES) assert.is((await world.put(`vault:${namespace}/a.b-c_d/E`, VALUE)).status, 200)
 })
 
-test('a value of fewer than 8 bytes needs allow_short, and one that cannot be hidden or used is refused', async ({
-  world,
-}) => {
+test('a value under 8 bytes needs allow_short, and an unredactable or unusable one is refused', async ({ world }) => {
   const outcome = async (value: string, more = {}) => {
     const { status, body } = await world.put(REF, value, more)
     return status === 200 ? 'stored' : `${status} ${body.code}`
@@ -119,7 +117,7 @@ test('a value of fewer than 8 bytes needs allow_short, and one that cannot be hi
   assert.is(await outcome('x'.repeat(64 * 1024 + 1)), '400 vault_value_invalid')
 })
 
-test('a consumer reads its own namespace and no other, by reference and by the service', async ({ world }) => {
+test('a consumer reads only its own namespace, by reference and by the service', async ({ world }) => {
   const own: Record<string, string> = {
     'vault:providers/claude/API_KEY': 'providers',
     'vault:bridges/brg_1/bot_token': 'bridges',
@@ -157,7 +155,7 @@ test('a consumer reads its own namespace and no other, by reference and by the s
   assert.equal(current?.list('mcp/'), [], 'nor is it told that there are any')
 })
 
-test('a plugin from outside stores and reads below its own name', async ({ world }) => {
+test('an extension stores and reads below its own name', async ({ world }) => {
   await world.close()
   const mail = probe({ vault: Vault })
   const host = await boot({ home: world.home, plugins: [daemon, vault, { ...mail.plugin, name: 'acme.mail' }] })
@@ -177,7 +175,7 @@ test('a plugin from outside stores and reads below its own name', async ({ world
   Object.assign(world, await vaultWorld({ home: world.home }))
 })
 
-test('no value is in the log, an event, an error, a reply or a file of the home', async ({ world }) => {
+test('no value is in the log, events, errors, replies or files of the home', async ({ world }) => {
   const told: string[] = []
   const say = async (reply: Promise<{ body: unknown }>) => told.push(JSON.stringify((await reply).body ?? ''))
   await say(world.put(REF, VALUE))
@@ -213,7 +211,7 @@ test('no value is in the log, an event, an error, a reply or a file of the home'
   Object.assign(world, await vaultWorld({ home: world.home }))
 })
 
-test('after a start every value is hidden before any is handed out', async ({ world }) => {
+test('every value is redacted after a start before any is resolved', async ({ world }) => {
   for (let at = 0; at < 350; at++) await world.put(`vault:mcp/many/n${at}`, `value-number-${at}-of-many`)
   await world.close()
   Object.assign(world, await vaultWorld({ home: world.home }))

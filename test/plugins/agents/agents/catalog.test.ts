@@ -25,7 +25,7 @@ function activity(active: () => readonly string[]) {
   })
 }
 
-test('filters, facets over what they leave, activity', async () => {
+test('agents have filters, facets over the filtered ones, and activity', async () => {
   let busy: readonly string[] = ['coder']
   const s = await scene({
     plugins: [
@@ -59,7 +59,7 @@ test('filters, facets over what they leave, activity', async () => {
   await s.end()
 })
 
-test('what sessions did is counted: at work until stopped', async () => {
+test('sessions of an agent are counted as active until stopped', async () => {
   const s = await scene({ plugins: [sessions] })
   await s.write(s.own, 'coder', ['command: node agent.js'])
   const body = { workspace: 'w', agent_name: 'coder' }
@@ -75,7 +75,7 @@ test('what sessions did is counted: at work until stopped', async () => {
   await s.end()
 })
 
-test('pages: every agent once while others come and go; a cursor belongs to its filter', async () => {
+test('pages list every agent once during changes; a cursor belongs to its filter', async () => {
   const s = await scene()
   for (let i = 0; i < 9; i++) await s.write(s.own, `a${i}`)
   const first = (await s.request('GET', `${catalog}&limit=4&q=a`)).body
@@ -95,7 +95,7 @@ test('pages: every agent once while others come and go; a cursor belongs to its 
   await s.end()
 })
 
-test('changes by hand are seen: in a small folder at once, in a large one soon and by name at once', async () => {
+test('manual changes are seen: in a small folder at once, in a large one soon, by name at once', async () => {
   const s = await scene()
   const model = async (name: string) => {
     const { agents } = (await s.request('GET', '/api/agents?workspace=w')).body
@@ -118,7 +118,7 @@ test('changes by hand are seen: in a small folder at once, in a large one soon a
   await s.end()
 })
 
-test('odd files: binary, huge, empty, folders with other names; each is told of and hurts nobody', async () => {
+test('binary, huge, empty and oddly named files are reported and affect no other', async () => {
   const s = await scene()
   await s.write(s.own, 'fine')
   const put = async (name: string, bytes: Uint8Array | string) => {

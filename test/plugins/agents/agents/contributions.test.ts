@@ -33,7 +33,7 @@ function guest(root: string) {
   })
 }
 
-test('what other plugins bring along comes after what people write, and can be neither changed nor deleted', async () => {
+test('contributed agents rank below agents of users and cannot be changed or deleted', async () => {
   const root = await temporaryFolder('agents-guest')
   const s = await scene({ plugins: [guest(root)] })
   const folder = path.join(root, 'agents')
@@ -55,7 +55,7 @@ test('what other plugins bring along comes after what people write, and can be n
   await rm(root, { recursive: true, force: true })
 })
 
-test('another plugin can hold on to a definition', async () => {
+test('another plugin can hold a definition', async () => {
   const root = await temporaryFolder('agents-guest')
   const s = await scene({ plugins: [guest(root)] })
   for (const name of ['held', 'free']) await s.write(s.homeAgents, name, ['command: x'])
@@ -66,7 +66,7 @@ test('another plugin can hold on to a definition', async () => {
   await rm(root, { recursive: true, force: true })
 })
 
-test('the default agent of a workspace has to be there and valid; one that went later stands in no way', async () => {
+test('the default agent of a workspace must exist and be valid; one removed later is ignored', async () => {
   const s = await scene()
   const file = await s.write(s.own, 'coder', ['command: x'])
   await s.write(s.own, 'odd', ['colour: red'])

@@ -8,7 +8,7 @@ import { FULL } from './full-definition.js'
 const place = { origin: 'global', source: 'home' } as const
 const parse = (text: string, name = 'reviewer') => parseDefinition(name, Buffer.from(text), place)
 
-test('a whole definition', () => {
+test('a complete definition is parsed', () => {
   const { digest, ...definition } = parse(FULL)
   assert.match(digest, /^sha256:[0-9a-f]{64}$/)
   assert.equal(definition, {
@@ -38,7 +38,7 @@ test('a whole definition', () => {
   })
 })
 
-test('TOML where it is no YAML; line ends of either kind; --- in the text', () => {
+test('TOML, both line endings and --- within the text are parsed', () => {
   const toml = parse(
     '---\nname = "reviewer"\npermissions = "deny-all"\ntools = ["service__a"]\n[skills]\ndisabled = ["x"]\n---\nGo.',
   )
@@ -87,7 +87,7 @@ const INVALID: readonly [what: string, text: string, kind: DefinitionError['kind
   ],
 ]
 for (const [what, text, kind, says] of INVALID) {
-  test(`invalid: ${what}`, () => {
+  test(`an invalid definition is refused: ${what}`, () => {
     try {
       parse(text)
     } catch (error) {
@@ -100,7 +100,7 @@ for (const [what, text, kind, says] of INVALID) {
   })
 }
 
-test('an entry of a list that is not valid costs itself, and is named with line and column', () => {
+test('an invalid list entry is skipped and reported with line and column', () => {
   const head = [
     'name: reviewer',
     'permissions:',
@@ -134,7 +134,7 @@ test('an entry of a list that is not valid costs itself, and is named with line 
   assert.match(leftOut.find(text => text.includes('hooks.1')) ?? '', /^line 15, column 5: hooks\.1\.event/)
 })
 
-test('a definition is refused where an entry that is left out would allow more', () => {
+test('a definition is refused where a skipped entry would allow more', () => {
   for (const [list, value] of [
     ['tools', '["*"]'],
     ['toolsets', '["Not One"]'],
@@ -143,19 +143,19 @@ test('a definition is refused where an entry that is left out would allow more',
     assert.throws(() => parse(`---\nname: reviewer\n${list}: ${value}\n---\nGo.`), new RegExp(`line 3.*${list}`))
 })
 
-test('what is wrong with a head has its line and column, in YAML and in TOML', () => {
+test('an error in front matter has line and column, in YAML and in TOML', () => {
   assert.throws(() => parse('---\nname: reviewer\nmodel: [a\n---\nGo.'), /^line \d+, column \d+: not valid YAML/)
   assert.throws(() => parse('---\nname = "reviewer"\nx = \n---\nGo.'), /^line 3, column \d+: not valid TOML/)
   assert.throws(() => parse('\uFEFF---\nname: reviewer\nmodel: 7\n---\nGo.'), /^line 3, column 8: model/)
 })
 
-test('invalid: a reserved name, bytes that are no text, a file that is too large', () => {
+test('a reserved name, binary content and an oversized file are invalid', () => {
   assert.throws(() => parse('---\nname: coordinator\n---\nGo.', 'coordinator'), /reserved/)
   assert.throws(() => parseDefinition('a', Buffer.from([0x2d, 0x2d, 0x2d, 0x0a, 0xff, 0xfe]), place), /UTF-8/)
   assert.throws(() => parseDefinition('a', Buffer.alloc(512 * 1024 + 1), place), /at most/)
 })
 
-test('words of a command', () => {
+test('a command is split into words', () => {
   assert.equal(splitCommand(`node "my agent.js" --x='$HOME' a\\ b`), ['node', 'my agent.js', '--x=$HOME', 'a b'])
   for (const line of [
     '',

@@ -8,7 +8,7 @@ import { PLUGINS } from './agents-scene.js'
 
 const DAY = 24 * 3_600_000
 
-test('a default permission mode that is another one than at the last start is told for 14 days', async () => {
+test('a changed default permission mode is reported for 14 days', async () => {
   const home = await temporaryFolder('mode')
   const clock = new VirtualClock()
   const started = async (mode?: string) => {

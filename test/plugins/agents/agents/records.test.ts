@@ -13,7 +13,7 @@ const put = (spec: object, scope: object = { kind: 'global' }, expected_version 
   expected_version,
 })
 
-test('records are agents: below files, those of the workspace before those for everywhere', async () => {
+test('records are agents: after files, and workspace records before global ones', async () => {
   const s = await scene()
   const model = async (query = '') => (await s.request('GET', `/api/agents/packed${query}`)).body.agent?.model
   const spec = { name: 'packed', prompt: 'Do.', model: 'global' }
@@ -39,7 +39,7 @@ test('records are agents: below files, those of the workspace before those for e
   await s.end()
 })
 
-test('a record that is no agent is refused', async () => {
+test('an invalid agent record is refused', async () => {
   const s = await scene()
   for (const spec of [
     {},
@@ -53,7 +53,7 @@ test('a record that is no agent is refused', async () => {
   await s.end()
 })
 
-test('a record stored before the plugin came that is no agent is quarantined; others are agents; doctor names it', async () => {
+test('an invalid record from before the plugin is quarantined and named by doctor; others are agents', async () => {
   const home = await temporaryFolder('agents-records')
   const before = await boot({ home, plugins: [daemon, resources] })
   assert.is((await before.request('PUT', url('bad'), put({ name: 'Not A Name' }))).status, 201)

@@ -75,7 +75,7 @@ async function bench(
 const own = (root: string) => path.join(root, '.svc', 'agents')
 const names = (body: { agents: { name: string }[] }) => body.agents.map(agent => agent.name)
 
-test('precedence: the workspace, its further folders, the home, what comes along; first wins', async () => {
+test('precedence is workspace, its additional folders, home, contributions; the first wins', async () => {
   const more = await temporaryFolder('agents-more')
   const share = await temporaryFolder('agents-share')
   const b = await bench({ add: [more], env: { SVC_SHARE_DIR: share } })
@@ -105,7 +105,7 @@ test('precedence: the workspace, its further folders, the home, what comes along
   await rm(share, { recursive: true })
 })
 
-test('a changed file is read again, without watching', async () => {
+test('a changed file is reread without a watcher', async () => {
   const b = await bench()
   const file = await b.write(own(b.root), 'a', ['model: one'])
   assert.is((await b.agents.find('a', b.workspace)).model, 'one')
@@ -118,7 +118,7 @@ test('a changed file is read again, without watching', async () => {
   await b.end()
 })
 
-test('an invalid file hides no other; it answers 422 and is told of by doctor and log', async () => {
+test('an invalid file hides no other; it gives 422 and is reported by doctor and log', async () => {
   const b = await bench()
   await b.write(own(b.root), 'good')
   await b.write(path.join(b.home, 'agents'), 'bad', ['command: node fine.js'])
@@ -140,7 +140,7 @@ test('an invalid file hides no other; it answers 422 and is told of by doctor an
   await b.end()
 })
 
-test('links stay inside the root in which they are found', async () => {
+test('links are confined to the root of their definition', async () => {
   const b = await bench()
   const outside = await temporaryFolder('agents-outside')
   await b.write(outside, 'far')
@@ -162,7 +162,7 @@ test('links stay inside the root in which they are found', async () => {
   await rm(outside, { recursive: true })
 })
 
-test('what is shown: effective runtime with sources, no secrets', async () => {
+test('an agent is shown with its effective runtime and sources, without secrets', async () => {
   const b = await bench()
   const folder = own(b.root)
   await mkdir(path.join(folder, 'reviewer'), { recursive: true })
@@ -193,7 +193,7 @@ async function refused(work: Promise<unknown>): Promise<Fault> {
   return error as Fault
 }
 
-test('plan: the own command split into words, permissions of the file or of the configuration', async () => {
+test('plan: the command is split into words, permissions come from the file or the configuration', async () => {
   const b = await bench({ config: { permissions: { mode: 'approve-reads' } } })
   await b.write(own(b.root), 'a', ['command: node "my agent.js"'])
   await b.write(own(b.root), 'b', ['command: node b.js', 'permissions: deny-all', 'model: m'])
@@ -204,7 +204,7 @@ test('plan: the own command split into words, permissions of the file or of the 
   await b.end()
 })
 
-test('general: with no provider installed 422 that names an install command; with one, that', async () => {
+test('general: no installed provider gives 422 with an install command; an installed one is used', async () => {
   const bin = await temporaryFolder('agents-bin')
   const b = await bench({ env: { PATH: bin } })
   const fault = await refused(b.agents.plan('general', b.workspace))
@@ -228,7 +228,7 @@ test('general: with no provider installed 422 that names an install command; wit
   await rm(bin, { recursive: true })
 })
 
-test('plan: a provider that is not installed, one that is unknown, one without a command', async () => {
+test('plan: a provider that is missing, unknown or without a command is refused', async () => {
   const b = await bench({ env: { PATH: '/nowhere' }, config: { defaults: { provider: 'codex' } } })
   await b.write(own(b.root), 'mine', ['provider: local'])
   await b.write(own(b.root), 'lost', ['provider: nobody'])
@@ -245,7 +245,7 @@ test('plan: a provider that is not installed, one that is unknown, one without a
   await b.end()
 })
 
-test('doctor names commands of definitions that are not there', async () => {
+test('doctor names missing commands of definitions', async () => {
   const b = await bench()
   await b.write(own(b.root), 'ok', ['command: node a.js'])
   await b.write(own(b.root), 'gone', ['command: no-such-program --x'])

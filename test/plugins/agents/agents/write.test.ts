@@ -8,7 +8,7 @@ import { FULL } from './full-definition.js'
 
 const agent = { name: 'writer', prompt: '  Write.  ', model: 'm', category_path: ['Text', 'Long'] }
 
-test('create, read, update, delete, in the home and in a workspace; what was hidden comes back', async () => {
+test('agents are created, read, updated and deleted in home and workspace; a hidden one reappears', async () => {
   const s = await scene()
   const global = (await s.request('POST', '/api/agents', { agent, scope: 'global' })).body.agent
   assert.equal([global.origin, global.prompt, global.category_path], ['global', 'Write.', ['Text', 'Long']])
@@ -33,7 +33,7 @@ test('create, read, update, delete, in the home and in a workspace; what was hid
   await s.end()
 })
 
-test('an update needs the digest of the file as it is, also when a hand changed it', async () => {
+test('an update needs the current digest of the file, also after a manual change', async () => {
   const s = await scene()
   const made = (await s.request('POST', '/api/agents', { agent, scope: 'global' })).body.agent
   const body = { agent, expected_digest: made.definition_digest }
@@ -55,7 +55,7 @@ test('an update needs the digest of the file as it is, also when a hand changed 
   await s.end()
 })
 
-test('of many that create one name at once one wins, and no temporary file stays', async () => {
+test('one of many concurrent creations of a name wins, and no temporary file stays', async () => {
   const s = await scene()
   const all = await Promise.all(
     Array.from({ length: 8 }, (_, i) =>
@@ -67,7 +67,7 @@ test('of many that create one name at once one wins, and no temporary file stays
   await s.end()
 })
 
-test('an update keeps what a request cannot write: MCP servers with their secrets, hooks, comments', async () => {
+test('an update keeps fields that no request can write: MCP servers with secrets, hooks, comments', async () => {
   const s = await scene()
   const file = await s.write(s.homeAgents, 'reviewer')
   await writeFile(file, FULL.replace('model: some-model', '# the cheap one\nmodel: some-model'))
@@ -94,7 +94,7 @@ test('an update keeps what a request cannot write: MCP servers with their secret
   await s.end()
 })
 
-test('what is refused changes nothing', async () => {
+test('a refused request changes nothing', async () => {
   const s = await scene()
   const post = (over: object, more: object = { scope: 'global' }) =>
     s.outcome('POST', '/api/agents', { agent: { ...agent, ...over }, ...more })
@@ -118,7 +118,7 @@ test('what is refused changes nothing', async () => {
   await s.end()
 })
 
-test('nothing is written or removed behind a link that leads out', async () => {
+test('a link to the outside is not written or removed through', async () => {
   const s = await scene()
   const outside = await temporaryFolder('agents-outside')
   const post = () => s.outcome('POST', '/api/agents', { agent, scope: 'workspace', workspace: 'w' })
@@ -138,7 +138,7 @@ test('nothing is written or removed behind a link that leads out', async () => {
   await rm(outside, { recursive: true })
 })
 
-test('a delete leaves other files of the agent, and takes away one that is broken', async () => {
+test('a delete keeps other files of the agent, and removes a broken definition', async () => {
   const s = await scene()
   const file = await s.write(s.own, 'noted', ['nonsense: 1'])
   await writeFile(path.join(path.dirname(file), 'notes.md'), 'mine')

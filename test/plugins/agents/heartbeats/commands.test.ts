@@ -60,7 +60,7 @@ async function run(
   return { code: code ?? 0, text }
 }
 
-test('the way of a policy at the command line: none, written, woken by it, broken, with the next step each time', async () => {
+test('heartbeat commands show each state of a policy with the next step', async () => {
   const world = await openWorld({ start: Date.UTC(2026, 5, 1, 12) })
   const folder = await world.agent('able')
   const able = { name: 'able' }

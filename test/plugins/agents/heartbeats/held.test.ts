@@ -8,7 +8,7 @@ const START = Date.UTC(2026, 5, 1, 12, 0, 0)
 const HOUR = 3_600_000
 const POLICY = '---\nsummary: Look around.\npreferences: { min_interval: 10m }\n---\nAsk nobody.\n'
 
-test('no heartbeat fires in a held home; once it is confirmed they do, and none is made up for', async () => {
+test('no heartbeat fires in a held home; after the confirmation they do, and none is caught up', async () => {
   const files = { 'held.json': JSON.stringify(HELD) }
   const world = await openWorld({ start: START, plugins: [backup], files })
   try {

@@ -58,7 +58,7 @@ async function noticed(world: World, wanted: () => boolean): Promise<void> {
   }
 }
 
-test('every reason that a wake-up has comes with its result, and each is written down', async () => {
+test('every reason of a wake-up is in its result and in the log', async () => {
   const world = await openWorld({ start: START, plugins: [guardPlugin] })
   const seen = new Map<string, number>()
   const expect = async (reason: keyof typeof RESULTS, http: number, agent: string, session: string, more = {}) => {
@@ -144,7 +144,7 @@ test('every reason that a wake-up has comes with its result, and each is written
   await world.close()
 })
 
-test('by the clock: nothing waits without a policy, and what a policy says from then on', async () => {
+test('by the clock: no session waits without a policy, and a new policy applies at once', async () => {
   const world = await openWorld({ start: START, config: { wake_event_retention: '2h' } })
   const folder = await world.agent('late')
   await world.session('ses_1', 'late')
@@ -177,7 +177,7 @@ test('by the clock: nothing waits without a policy, and what a policy says from 
   await world.close()
 })
 
-test('what a hand writes, moves or takes away beside sessions is noticed, also when they were started before', async () => {
+test('files written, moved or removed by hand are noticed, also for running sessions', async () => {
   const world = await openWorld({ start: START })
   const folder = await world.agent('able')
   const file = path.join(folder, 'HEARTBEAT.md')
@@ -199,7 +199,7 @@ test('what a hand writes, moves or takes away beside sessions is noticed, also w
   await world.close()
 })
 
-test('heartbeats that are off wake nobody, whoever asks', async () => {
+test('disabled heartbeats wake no session for any caller', async () => {
   const world = await openWorld({ start: START, config: { enabled: false } })
   await world.agent('able', POLICY)
   await world.session('ses_1', 'able')
@@ -210,7 +210,7 @@ test('heartbeats that are off wake nobody, whoever asks', async () => {
   await world.close()
 })
 
-test('whoever names no session means the one active last, and one that has to be started only when no other is', async () => {
+test('a wake-up without a session picks the last active one, and starts one only if none is open', async () => {
   const world = await openWorld({ start: START, config: { active_session_only: false, wake_cooldown: '1s' } })
   await world.agent('able', POLICY)
   for (const id of ['ses_1', 'ses_2', 'ses_3', 'ses_4']) await world.session(id, 'able')
@@ -231,7 +231,7 @@ test('whoever names no session means the one active last, and one that has to be
   await world.close()
 })
 
-test('the clock starts stopped sessions again where that is configured, and only those that a prompt starts again', async () => {
+test('the clock restarts stopped sessions where configured, and only those that a prompt restarts', async () => {
   const world = await openWorld({ start: START, config: { active_session_only: false } })
   await world.agent('able', POLICY)
   for (const id of ['ses_1', 'ses_2', 'ses_3']) await world.session(id, 'able')
@@ -268,7 +268,7 @@ test('the clock starts stopped sessions again where that is configured, and only
   await again.close()
 })
 
-test('an agent that dies of every wake-up is woken ever more seldom, and says why, until one wake-up goes well', async () => {
+test('an agent that dies at every wake-up is woken with back-off and a reason, until one succeeds', async () => {
   const world = await openWorld({ start: START, config: { active_session_only: false } })
   await world.agent('able', POLICY)
   await world.session('ses_1', 'able')
@@ -328,7 +328,7 @@ test('an agent that dies of every wake-up is woken ever more seldom, and says wh
   await world.close()
 })
 
-test('a wake-up tells what its policy includes, whoever contributes it, within the bytes that it has', async () => {
+test('a wake-up includes the contents of its policy from every contributor within its size limit', async () => {
   const guest = { task: async (): Promise<string | undefined> => 'task 7 is blocked\nby task 6' }
   const { contribute } = surfaceOf<object>()
   const tasks = definePlugin({ name: 'vendor.tasks', version: '0.0.1', service: async () => class {} }).surface({
@@ -370,7 +370,7 @@ test('a wake-up tells what its policy includes, whoever contributes it, within t
   await world.close()
 })
 
-test('a session that stops waits no longer, and a package that takes its policy away ends it', async () => {
+test('a stopped session waits no longer, and a package that removes its policy ends the wait', async () => {
   const world = await openWorld({ start: START })
   const owner = { expected_version: 0, scope: { kind: 'global' } }
   const spec = { name: 'packed', prompt: 'Do it.', command: 'true' }

@@ -10,7 +10,7 @@ import { eventually, openWorld, said } from '../../../fixtures/session-world.js'
 
 const POLICY = '---\npreferences: { min_interval: 10m }\ncontext: { include: [session_health] }\n---\nsay I am awake\n'
 
-test('a session waits from the moment it is made until it ends, is woken as it is, and after a restart where that is wished', async () => {
+test('a session waits from creation to its end, is woken in its state, and after a restart if configured', async () => {
   let service: HeartbeatsApi | undefined
   const looker = definePlugin({
     name: 'looker',

@@ -107,7 +107,7 @@ const modelsOf = async (provider: string, query = '?view=all'): Promise<Reply[]>
 const idsOf = async (provider: string, query?: string) =>
   (await modelsOf(provider, query)).map(({ model_id: id }) => id)
 
-test('what an agent offers: its models, in groups or not, with its levels of thought', async () => {
+test('an agent offers its models, grouped or not, with thinking levels', async () => {
   const { status, body } = await refresh('offering')
   assert.equal([status, body.sources[0].refresh_state, body.sources[0].row_count], [200, 'ok', 2])
   const [large, small] = await modelsOf('offering')
@@ -116,7 +116,7 @@ test('what an agent offers: its models, in groups or not, with its levels of tho
   assert.equal([large?.available, large?.availability_state, large?.stale], [true, 'available', false])
 })
 
-test('an agent that is no agent: 503 with the reason; what is not installed is not asked', async () => {
+test('an invalid agent gives 503 with the reason; an uninstalled one is not asked', async () => {
   const { status, body } = await refresh('broken')
   assert.is(status, 503)
   assert.match(body.error, /acp:broken: its agent: it ended \(3\)/)
@@ -124,7 +124,7 @@ test('an agent that is no agent: 503 with the reason; what is not installed is n
   assert.equal([source.refresh_state, source.stale], ['failed', true])
 })
 
-test('an endpoint: its list with the key of the provider, its default before it was ever asked', async () => {
+test('an endpoint is listed with the key of the provider, and its default before the first request', async () => {
   assert.equal(await idsOf('hosted'), ['preferred'])
   assert.is((await modelsOf('hosted'))[0]?.availability_state, 'unknown')
   answer = sends(list('m1', 'm2', 'preferred'))
@@ -136,7 +136,7 @@ test('an endpoint: its list with the key of the provider, its default before it 
   assert.not.match(JSON.stringify((await kernel.request('GET', `${catalog}/sources/status`)).body), /key-of-mine/)
 })
 
-test('an endpoint that is slow, wrong, gone, unauthorized or lies about its size says why, and what it said stays', async () => {
+test('a slow, wrong, missing, unauthorized or lying endpoint gives the reason, and its last list stays', async () => {
   const fails = async (reason: RegExp, with_: typeof answer) => {
     answer = with_
     const { status, body } = await refresh('hosted')
@@ -170,7 +170,7 @@ test('an endpoint that is slow, wrong, gone, unauthorized or lies about its size
   assert.equal(await idsOf('hosted', '?view=all&include_stale=false'), [])
 })
 
-test('entries that are no models are left out, and there are at most 2,000', async () => {
+test('invalid entries are skipped, and a list has at most 2,000', async () => {
   const odd = [{ id: '' }, { id: 'x'.repeat(300) }, { id: 'a\u001bb' }, null, 5, { name: 'models/named' }, { id: 'ok' }]
   answer = sends(JSON.stringify({ models: [...odd, ...Array.from({ length: 3000 }, (_, i) => ({ id: `n${i}` }))] }))
   assert.is(
@@ -183,7 +183,7 @@ test('entries that are no models are left out, and there are at most 2,000', asy
   await refresh('hosted')
 })
 
-test('a source rests for a minute unless it is forced', async () => {
+test('a source is cached for a minute unless forced', async () => {
   const before = asked.length
   await refresh('hosted', {})
   assert.is(asked.length, before)
@@ -193,7 +193,7 @@ test('a source rests for a minute unless it is forced', async () => {
   assert.is((await refresh('nobody')).status, 404)
 })
 
-test('a model is featured, hidden and given a default effort; the configuration keeps it', async () => {
+test('a model is featured, hidden and given a default effort, stored in the configuration', async () => {
   const curate = (body: object) => kernel.request('POST', `${catalog}/providers/hosted/models/curate`, body)
   assert.is((await curate({ model_id: 'nothing' })).body.code, 'model_not_found')
   const { status, body } = await curate({ model_id: 'm2', featured: true, default_effort: 'high' })
@@ -206,7 +206,7 @@ test('a model is featured, hidden and given a default effort; the configuration 
   assert.equal(await idsOf('hosted', ''), ['m2', 'preferred', 'm1'])
 })
 
-test('the undo of a choice for a model puts the former one back', async () => {
+test('the undo of a model choice restores the previous one', async () => {
   const before = await idsOf('offering', '')
   const choice = { model_id: before[0], hidden: true }
   await kernel.request('POST', `${catalog}/providers/offering/models/curate`, choice)
@@ -223,7 +223,7 @@ test('the undo of a choice for a model puts the former one back', async () => {
   assert.equal(await idsOf('offering', ''), before)
 })
 
-test('the chat-API shape, and its own shape of errors', async () => {
+test('the chat API has its own shape of lists and errors', async () => {
   const { body } = await kernel.request('GET', '/api/openai/v1/models?provider_id=hosted')
   assert.equal([body.object, body.data[0].id, body.data[0].object], ['list', 'hosted/m2', 'model'])
   assert.equal(body.data[0].service.sources.includes('endpoint:hosted'), true)
@@ -231,7 +231,7 @@ test('the chat-API shape, and its own shape of errors', async () => {
   assert.equal([refused.status, refused.body.error.code], [404, 'provider_not_found'])
 })
 
-test('what is known outlives a restart', async () => {
+test('known models survive a restart', async () => {
   await kernel.close()
   kernel = await start()
   assert.equal(await idsOf('hosted'), ['m2', 'preferred', 'm1'])

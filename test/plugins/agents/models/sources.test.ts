@@ -7,7 +7,7 @@ import { VirtualClock } from '../../../../testing/virtual-clock.js'
 
 const signal = new AbortController().signal
 
-test('an extension lists models of several providers, or its own; an answer that is no list is refused', async () => {
+test('an extension lists models of several providers or its own; an invalid answer is refused', async () => {
   const asked: unknown[] = []
   const source = (answer: unknown) =>
     extensionSource(
@@ -34,7 +34,7 @@ test('an extension lists models of several providers, or its own; an answer that
   }
 })
 
-test('the answer to session/new: the option, by which a session chooses, wins over a list of models; anything else offers nothing', () => {
+test('the model option of session/new wins over a list of models; other answers offer nothing', () => {
   const models = { currentModelId: 'a', availableModels: [{ modelId: 'a', name: 'A', _meta: { contextLimit: 10 } }] }
   const configOptions = [{ id: 'model', options: [{ value: 'b' }] }]
   assert.equal(modelsOffered({ models, configOptions }), [{ id: 'b' }])
@@ -49,7 +49,7 @@ test('the answer to session/new: the option, by which a session chooses, wins ov
     assert.equal(modelsOffered(odd), [])
 })
 
-test('an endpoint is asked by HTTP alone, and not when discovery is off', () => {
+test('an endpoint is asked only over HTTP, and not with discovery off', () => {
   assert.is(endpointOf({ base_url: 'http://127.0.0.1:1/v1/' })?.href, 'http://127.0.0.1:1/v1/models')
   const models = { discovery: { endpoint: 'https://models.example/list' } }
   assert.is(endpointOf({ base_url: 'http://127.0.0.1:1/v1', models })?.href, 'https://models.example/list')

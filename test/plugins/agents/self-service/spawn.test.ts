@@ -115,7 +115,7 @@ const wish = (world: World, more: object = {}) => ({
   ...more,
 })
 
-test('an agent asks who it is, and the operator is told that it is none', async ({ world, ada }) => {
+test('an agent asks for its identity, and the operator is answered that it is no agent', async ({ world, ada }) => {
   const { me } = (await ada.ask('GET', '/api/agent/me')).body
   assert.equal(me.self, { agent_name: 'ada', provider: 'local', session_id: ada.id })
   assert.equal([me.limits.max_children, me.limits.max_spawn_depth], [5, 1])
@@ -131,7 +131,7 @@ test('an agent asks who it is, and the operator is told that it is none', async 
   assert.equal([operator.status, operator.body.code], [401, 'identity_required'])
 })
 
-test('an agent checks a persona of its own, and of nobody else', async ({ ada }) => {
+test('an agent checks only its own persona', async ({ ada }) => {
   const good = await ada.ask('POST', '/api/agent/soul/validate', { body: '---\nrole: helper\n---\nBe kind.\n' })
   assert.equal([good.status, good.body.frontmatter.role], [200, 'helper'])
   const bad = await ada.ask('POST', '/api/agent/soul/validate', { body: '---\ntools: [x]\n---\nBe kind.\n' })
@@ -168,7 +168,7 @@ test('a child has fewer rights, is shown with its lineage, and starts no further
   await world.kernel.request('POST', `${at}/stop`)
 })
 
-test('a child is refused what its tools do not cover, in every mode, and its session says so', async ({
+test('a child is refused anything outside its tools, in every mode, and its session says so', async ({
   world,
   ada,
 }) => {
@@ -219,7 +219,10 @@ test('a child is refused what its tools do not cover, in every mode, and its ses
   await world.kernel.request('POST', `${at}/stop`)
 })
 
-test('what a parent lacks it cannot hand on, and bad wishes are refused in words', async ({ world, ada }) => {
+test('a parent cannot grant rights it lacks, and invalid requests are refused with a reason', async ({
+  world,
+  ada,
+}) => {
   const refused: readonly (readonly [object, number, string])[] = [
     [{ permissions: rights(world, { tools: ['svc__write'] }) }, 403, 'spawn_rights_exceeded'],
     [{ permissions: rights(world, { tools: ['mcp__*'] }) }, 403, 'spawn_rights_exceeded'],
@@ -247,7 +250,7 @@ test('what a parent lacks it cannot hand on, and bad wishes are refused in words
   }
 })
 
-test('a coordinator has as many children as roles.coordinator.max_children says', async ({ world }) => {
+test('roles.coordinator.max_children limits the children of a coordinator', async ({ world }) => {
   const set = await world.kernel.request('PATCH', '/api/settings/roles', {
     config: { coordinator: { max_children: 1 } },
   })
@@ -269,7 +272,7 @@ test('a coordinator has as many children as roles.coordinator.max_children says'
   await world.kernel.request('POST', `${lead.at}/stop`)
 })
 
-test('a key spawns once; five children are the most; they stop with their parent', async ({ world }) => {
+test('a key spawns once; five children are the limit; they stop with their parent', async ({ world }) => {
   const bob = await begin(world, 'ada')
   const spawn = (more: object = {}) => bob.ask('POST', '/api/agent/spawn', wish(world, more))
   const [one, again] = await Promise.all([spawn({ idempotency_key: 'k' }), spawn({ idempotency_key: 'k' })])
@@ -285,7 +288,7 @@ test('a key spawns once; five children are the most; they stop with their parent
   }
 })
 
-test('a child ends when its time is over, and no prompt starts it again', async ({ world, ada }) => {
+test('a child ends at its time limit, and no prompt restarts it', async ({ world, ada }) => {
   const { body } = await ada.ask('POST', '/api/agent/spawn', wish(world, { ttl_seconds: 1 }))
   const { id } = body.spawn.session
   await eventually(async () => (await world.row(id)).state === 'stopped', 'the end of the child')
@@ -295,7 +298,7 @@ test('a child ends when its time is over, and no prompt starts it again', async 
   assert.equal([status, refusal.code], [409, 'session_stopped'])
 })
 
-test('a child of a sandboxed session runs in no weaker sandbox', async ({ world }) => {
+test('a child of a sandboxed session has no weaker sandbox', async ({ world }) => {
   const { id, at } = await world.session('ada', { sandbox: 'default' })
   const carl = await speaker(world, id, at)
   const { body } = await carl.ask('POST', '/api/agent/spawn', wish(world))
@@ -304,9 +307,7 @@ test('a child of a sandboxed session runs in no weaker sandbox', async ({ world 
   assert.is((await carl.ask('POST', '/api/agent/spawn', none)).body.code, 'spawn_rights_exceeded')
 })
 
-test('a child of which nothing says when it ends, because a kill came first, is not started again', async ({
-  world,
-}) => {
+test('a child with an unknown end because of a kill is not restarted', async ({ world }) => {
   const dora = await begin(world, 'ada')
   const { body } = await dora.ask('POST', '/api/agent/spawn', wish(world))
   const database = path.join(world.home, 'svc.db')
@@ -321,7 +322,7 @@ test('a child of which nothing says when it ends, because a kill came first, is 
   assert.match(JSON.stringify(events.find(({ type }) => type === 'error')), /this spawned session has no end time/)
 })
 
-test('spawns, their ends and sandboxes are told, and who may refuse them does', async ({ world }) => {
+test('spawns, their ends and sandboxes are events, and a guard can refuse them', async ({ world }) => {
   const ada = await begin(world, 'ada')
   const told = ['preCreate', 'created', 'parentStopped', 'ttlExpired', 'reaped', 'prepare', 'ready', 'stop']
   await eventually(async () => told.every(name => heard.includes(name)), `all of ${told} instead of ${heard}`)
@@ -337,7 +338,7 @@ test('spawns, their ends and sandboxes are told, and who may refuse them does', 
   denied.clear()
 })
 
-test('the matrix of callers names every route of an agent', () => {
+test('the matrix of callers lists every route of an agent', () => {
   const routes = (selfService.surface.routes ?? []).map(({ method, path: at }) => `${method} ${at}`)
   assert.ok(routes.every(line => line.includes('/api/agent/')))
   assert.ok(readFileSync('schemas/openapi.json', 'utf8').includes('/api/agent/spawn'))

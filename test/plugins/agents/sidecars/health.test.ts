@@ -7,7 +7,7 @@ import { Events } from '../../../../plugins/platform/events/api.js'
 import { SessionHung, SessionRecovered, Sessions, SessionUnhealthy } from '../../../../plugins/work/sessions/api.js'
 import { eventually, openWorld, said } from '../../../fixtures/session-world.js'
 
-test('a process that stands still while it waits is noticed by the clock, as soon and told of as often as the configuration says', async () => {
+test('an unresponsive waiting process is noticed by the clock, at the configured times', async () => {
   const seen: string[] = []
   const logged: string[] = []
   const listener = definePlugin({

@@ -13,7 +13,7 @@ const REFRESH = '/api/workspaces/{workspace_id}/sessions/{session_id}/soul/refre
 const soul = (words: string) => `---\nrole: ${words}\n---\nYou are ${words}.\n`
 const BROKEN = '---\nmodel: m\n---\n'
 
-test('a session keeps the persona that it began with, until it is given another one', async () => {
+test('a session keeps its initial persona until it is given another', async () => {
   const taken: string[] = []
   const guest = { fails: false }
   const { contribute, tap } = surfaceOf<object>()
@@ -117,7 +117,7 @@ test('a session keeps the persona that it began with, until it is given another 
   await world.close()
 })
 
-test('a session of a time without personas takes the one that there is at its next start, and keeps it', async () => {
+test('a session from before personas takes the current one at its next start and keeps it', async () => {
   const before = await openWorld()
   const { home, root } = before
   await before.agent('writer')

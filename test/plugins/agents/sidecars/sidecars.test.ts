@@ -24,7 +24,7 @@ async function faults(s: Scene, which: 'soul' | 'heartbeat', body: string): Prom
   )
 }
 
-test('what is wrong with a text is said with its code, line and column', async () => {
+test('an error in a text has code, line and column', async () => {
   const s = await scene({ plugins: [sessions, sidecars] })
   await s.write(s.homeAgents, 'writer')
   const head = (...lines: string[]) => ['---', ...lines, '---', 'Text.'].join('\n')
@@ -71,7 +71,7 @@ for (const [which, file] of [
   ['soul', 'SOUL.md'],
   ['heartbeat', 'HEARTBEAT.md'],
 ] as const) {
-  test(`${file}: written, changed, rolled back and deleted under its digest; a stale one changes nothing`, async () => {
+  test(`${file}: writes, changes, rollbacks and deletions need the digest; a stale one changes nothing`, async () => {
     const s = await scene({ plugins: [sessions, sidecars] })
     const agent = await s.write(s.homeAgents, 'writer')
     const at = `/api/agents/writer/${which}`
@@ -182,7 +182,7 @@ test('the history of SOUL.md and HEARTBEAT.md survives a move of the home and of
   }
 })
 
-test('a history of the version before is found again, also where the home has moved since', async () => {
+test('a history of the previous version is found again, also after a move of the home', async () => {
   const home = await temporaryFolder('old-rows')
   let written = () => {}
   const isWritten = new Promise<void>(resolve => {
@@ -224,7 +224,7 @@ test('a history of the version before is found again, also where the home has mo
   }
 })
 
-test('a link that leads out of the agent is neither read nor written through', async () => {
+test('a link out of the agent folder is neither read nor written through', async () => {
   const s = await scene({ plugins: [sessions, sidecars] })
   const outside = await temporaryFolder('outside')
   const secret = path.join(outside, 'secret')
@@ -257,7 +257,7 @@ test('a link that leads out of the agent is neither read nor written through', a
   await s.end()
 })
 
-test('a record belongs to the agent record with its id, owner and scope, and cannot be changed here', async () => {
+test('a record belongs to the agent record with its id, owner and scope, and is read-only here', async () => {
   const s = await scene({ plugins: [sessions, sidecars] })
   const put = (kind: string, id: string, scope: object, spec: object) =>
     s.outcome('PUT', `/api/resources/${kind}/${id}`, { expected_version: 0, scope, spec })
@@ -282,7 +282,7 @@ test('a record belongs to the agent record with its id, owner and scope, and can
   await s.end()
 })
 
-test('an agent with a persona that is not valid is not started; a valid one is told to it', async () => {
+test('an agent with an invalid persona is not started; a valid one is given to it', async () => {
   const world = await openWorld({ plugins: [sidecars] })
   await world.agent('writer')
   const file = path.join(world.root, '.svc', 'agents', 'writer', 'SOUL.md')
@@ -296,7 +296,7 @@ test('an agent with a persona that is not valid is not started; a valid one is t
   await world.close()
 })
 
-test('doctor names what is not valid, and a file that cannot be read is a finding', async () => {
+test('doctor names invalid and unreadable files', async () => {
   const s = await scene({ plugins: [sessions, sidecars] })
   const folder = path.dirname(await s.write(s.homeAgents, 'writer'))
   await writeFile(path.join(folder, 'SOUL.md'), '---\nmodel: m\n---\n')

@@ -18,7 +18,7 @@ async function reader({ home }: World): Promise<void> {
   await writeFile(path.join(folder, 'AGENT.md'), `---\n${head}\n---\nYou read.\n`)
 }
 
-test('an agent is told of its skills when its session begins, and reads one with svc', async () => {
+test('an agent gets the list of its skills at the start of a session, and reads one with svc', async () => {
   const world = await openWorld({
     plugins,
     listen: ['socket'],
@@ -59,7 +59,7 @@ test('an agent is told of its skills when its session begins, and reads one with
   }
 })
 
-test('a skill that requires tools is active where there are all of them', async () => {
+test('a skill that requires tools is active when all are available', async () => {
   const world = await openWorld({ plugins: [...plugins, extensions, tools] })
   try {
     await reader(world)
@@ -78,7 +78,7 @@ test('a skill that requires tools is active where there are all of them', async 
   }
 })
 
-test('the list of skills has a budget, and what does not fit is counted', async () => {
+test('the list of skills has a budget, and omitted ones are counted', async () => {
   const world = await openWorld({ plugins, config: { skills: { context_bytes: 1000 } } })
   try {
     await reader(world)
@@ -101,7 +101,7 @@ test('the list of skills has a budget, and what does not fit is counted', async 
   }
 })
 
-test('without skills.enabled no agent is told of any', async () => {
+test('no agent gets a list of skills without skills.enabled', async () => {
   const world = await openWorld({ plugins, config: { skills: { enabled: false } } })
   try {
     await reader(world)

@@ -10,7 +10,7 @@ import { AGENT, eventually } from '../../../fixtures/session-world.js'
 import { openScene, type Scene } from '../../work/hooks/scene.js'
 import { skillText } from './scene.js'
 
-const test = suite<{ scene: Scene }>('hooks of skills')
+const test = suite<{ scene: Scene }>('skill hooks')
 test.before(async context => {
   context.scene = await openScene({}, { plugins: [skills, trust] })
   // Of the person: the workspace is not trusted when the tests begin.
@@ -40,7 +40,7 @@ const switched = async ({ kernel }: Scene, name: string, how: 'enable' | 'disabl
   assert.is((await kernel.request('POST', `/api/skills/${name}/${how}${query}`, {})).status, 200)
 const ofHook = (name: string) => (run: { hook_name: string; outcome: string }) => run.hook_name === name
 
-test('a hook of a skill of the person runs in its order, and is gone when the skill is off', async ({ scene }) => {
+test('the hook of a user skill runs in its order, and is removed when the skill is disabled', async ({ scene }) => {
   const folder = path.join(scene.home, 'skills')
   const at = await skill(folder, 'notes', ['mode: sync'], 'session.pre_create')
   assert.equal(await listed(scene), ['of-notes'])
@@ -60,7 +60,7 @@ test('a hook of a skill of the person runs in its order, and is gone when the sk
   assert.is((await readFile(path.join(at, 'ran.txt'), 'utf8')).split('\n').length, 3)
 })
 
-test('a session that runs loses the hook of a skill that is switched off', async ({ scene }) => {
+test('a running session loses the hook of a disabled skill', async ({ scene }) => {
   await skill(path.join(scene.home, 'skills'), 'turns', ['mode: sync', 'required: true'], 'input.pre_submit')
   const { id, at } = await scene.session('ada', { sandbox: 'none' })
   await scene.prompt(at, 'pid')
@@ -74,7 +74,7 @@ test('a session that runs loses the hook of a skill that is switched off', async
   await switched(scene, 'turns', 'disable')
 })
 
-test('hooks of an installed skill run only where the person allows them', async ({ scene }) => {
+test('hooks of an installed skill run only with the permission of the user', async ({ scene }) => {
   const folder = path.join(scene.home, 'skills')
   const at = await skill(folder, 'bought')
   const files = await Promise.all(
@@ -95,7 +95,7 @@ test('hooks of an installed skill run only where the person allows them', async 
   assert.not.ok((await listed(scene)).includes('of-bought'))
 })
 
-test('hooks of a workspace need its trust, name no secrets and run there alone', async ({ scene }) => {
+test('hooks of a workspace need its trust, name no secrets and run only there', async ({ scene }) => {
   const folder = path.join(scene.root, '.svc/skills')
   const here = `&workspace=${scene.workspaceId}`
   await skill(folder, 'local')
@@ -125,7 +125,7 @@ test('hooks of a workspace need its trust, name no secrets and run there alone',
   assert.not.ok((await listed(scene, here)).includes('of-local'))
 })
 
-test('a hook of a workspace whose files were changed since they were trusted is not run', async ({ scene }) => {
+test('a hook of a workspace with files changed since the trust is not run', async ({ scene }) => {
   const folder = path.join(scene.root, '.svc/skills')
   // Its hook writes beside itself: that is a change too.
   await rm(path.join(folder, 'local'), { recursive: true })
@@ -163,7 +163,7 @@ test('a hook of a workspace whose files were changed since they were trusted is 
   await eventually(async () => touched('escaped') === programs.length, 'what was looked at and trusted runs')
 })
 
-test('what is wrong with a hook of one skill leaves those of others alone', async ({ scene }) => {
+test('an invalid hook of one skill does not affect those of others', async ({ scene }) => {
   const folder = path.join(scene.home, 'skills')
   await skill(folder, 'wrong', [], 'no.such.event')
   await mkdir(path.join(folder, 'odd'), { recursive: true })
@@ -192,9 +192,7 @@ test('what is wrong with a hook of one skill leaves those of others alone', asyn
   assert.equal(found.map(({ title }: { title: string }) => title.split('"')[1]).sort(), ['local', 'odd', 'wrong'])
 })
 
-test('the hook of a skill runs for the first event after a start, also about a session that is not open', async ({
-  scene,
-}) => {
+test('the hook of a skill runs for the first event after a start, also for a closed session', async ({ scene }) => {
   const at = await skill(path.join(scene.home, 'skills'), 'early', [], 'session.attention.changed')
   const { id, at: session } = await scene.session('ada', { sandbox: 'none' })
   await scene.prompt(session, 'pid')

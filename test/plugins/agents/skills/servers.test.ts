@@ -26,7 +26,7 @@ const listed = async (scene: McpScene, query = '') => {
   return servers.map(({ name }: { name: string }) => name).sort()
 }
 
-test('a server that a skill of the person brings is there while the skill is on, and its files are found', async () => {
+test('a server of a user skill is available while the skill is enabled, and its files are found', async () => {
   const scene = await mcpScene()
   try {
     const script = `import ${JSON.stringify(HOSTILE)}`
@@ -43,7 +43,7 @@ test('a server that a skill of the person brings is there while the skill is on,
   }
 })
 
-test('a server of a skill that cannot be used costs itself, and is named', async () => {
+test('an unusable server of a skill is skipped and named', async () => {
   const scene = await mcpScene()
   try {
     const lines = [...server('fine'), '      both: { command: x, url: "http://x" }', '      none: 7']
@@ -63,7 +63,7 @@ test('a server of a skill that cannot be used costs itself, and is named', async
   }
 })
 
-test('of an installed skill a server counts only where the person allows it', async () => {
+test('a server of an installed skill counts only with the permission of the user', async () => {
   const scene = await mcpScene()
   try {
     const folder = path.join(scene.home, 'skills')
@@ -90,7 +90,7 @@ test('of an installed skill a server counts only where the person allows it', as
   }
 })
 
-test('a skill of a workspace brings none before the workspace is trusted, and names no secret of others', async () => {
+test('a workspace skill brings no server before the trust, and names no foreign secret', async () => {
   const scene = await mcpScene()
   try {
     const { id, root } = await scene.workspace({ '.svc/mcp.json': '{}' })
