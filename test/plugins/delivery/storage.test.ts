@@ -31,7 +31,7 @@ const files = (name: string, more = '', manifest = '') => ({
 })
 const plugins = [daemon, resources, extensions, storage, workspaces]
 
-test('plugin code keeps values and files of its own over a reload; purging removes them', async () => {
+test('plugin code keeps its values and files across a reload; purging removes them', async () => {
   const svc = await scene({ 'acme.one': files('acme.one'), 'acme.two': files('acme.two') }, { plugins })
   try {
     for (const name of ['acme.one', 'acme.two']) await svc.until(name, active)

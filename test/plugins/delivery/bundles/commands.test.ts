@@ -12,7 +12,7 @@ import { REQUEST, scene } from './bundles-scene.js'
 
 const commands = new Map(describeRoutes(bundles.surface.routes ?? []).map(entry => [entry.path, entry]))
 
-test('svc bundle: every command exists, with its options', () => {
+test('every svc bundle command exists with its options', () => {
   const shape = (entry: RouteCommand | undefined) => [
     ...(entry?.args ?? []).map(({ name }) => `<${name}>`),
     ...(entry?.options ?? []).map(({ option, required }) => `--${option}${required ? '' : '?'}`),
@@ -38,7 +38,7 @@ test('svc bundle: every command exists, with its options', () => {
   })
 })
 
-test('an activation is shown by its fields, with its inventory as a table; lists name their entries', async () => {
+test('an activation is shown by its fields with a table of its inventory; lists name their entries', async () => {
   const s = await scene()
   await s.kit()
   let text = ''

@@ -24,7 +24,7 @@ test.after(() => s.end())
 const get = async (id: string) => (await s.request('GET', `${URL}/${id}`)).body.activation
 const names = (list: readonly { name: string }[]) => list.map(({ name }) => name.split('/').at(-1))
 
-test('Hash drift: an extension that changed is projected anew without a request; the activation says so, the log warns', async () => {
+test('Hash drift: a changed extension is projected again without a request; activation and log report it', async () => {
   const { id, jobs } = await s.activate()
   await s.kit({
     profiles: [profile({ jobs: [job('nightly', { prompt: 'Other.' }), job('weekly')], triggers: [], layouts: [] })],
@@ -40,7 +40,7 @@ test('Hash drift: an extension that changed is projected anew without a request;
   assert.is((await get(id)).spec_drift, false)
 })
 
-test('Requirement changes: the confirmation is cleared, the version advances, what is projected stays until it is confirmed anew', async () => {
+test('Requirement changes: the confirmation is cleared, the version advances, and projections stay until confirmed', async () => {
   await s.kit({ manifest: { network_participation: LIVE } })
   const { id, inventory, network_requirement_digest: first } = await s.activate({ confirm_network_requirement: true })
   const weekly = { profiles: [profile({ jobs: [job('weekly')] })] }
@@ -69,7 +69,7 @@ test('Requirement changes: the confirmation is cleared, the version advances, wh
   await s.until(async () => (await get(id)).diagnostics === undefined, 'nothing stands against it')
 })
 
-test('Requirement changes: one that goes away needs no confirmation, one that is new does', async () => {
+test('Requirement changes: a removed one needs no confirmation, a new one does', async () => {
   const { id } = await s.activate()
   await s.kit({ manifest: { network_participation: LIVE } })
   assert.match((await get(id)).diagnostics[0].message, /confirmation required/)
@@ -78,7 +78,7 @@ test('Requirement changes: one that goes away needs no confirmation, one that is
   assert.equal([after.network_requirement_digest, after.jobs, after.diagnostics], ['', [], undefined])
 })
 
-test('A preview of what is active shows the digest of now and clears the confirmation of another one', async () => {
+test('A preview of an active bundle shows the current digest and clears the confirmation of another one', async () => {
   await s.kit({ manifest: { network_participation: LIVE } })
   const made = await s.activate({ confirm_network_requirement: true })
   const preview = async () => (await s.request('POST', '/api/bundles/preview', REQUEST)).body.activation
@@ -90,7 +90,7 @@ test('A preview of what is active shows the digest of now and clears the confirm
   assert.is(shown.network_requirement_confirmed_by, undefined)
 })
 
-test('A missing extension leaves the activation as it is, with a diagnostic; when it comes back all is well', async () => {
+test('A missing extension leaves the activation with a diagnostic, which ends when it returns', async () => {
   const { id, inventory } = await s.activate()
   await s.extensions.unload('demo-kit')
   await s.quiet()
@@ -107,7 +107,7 @@ test('A missing extension leaves the activation as it is, with a diagnostic; whe
   assert.equal(await s.owned(), [])
 })
 
-test('A change that runs into another agent changes nothing and is a diagnostic, until the other one is gone', async () => {
+test('A change that conflicts with an agent changes nothing and is a diagnostic until the agent is gone', async () => {
   const { id, inventory } = await s.activate()
   const own = { scope: { kind: 'global' }, spec: { name: 'amy', prompt: 'x' }, expected_version: 0 }
   await s.request('PUT', '/api/resources/agent/own-amy', own)
@@ -124,7 +124,7 @@ test('A change that runs into another agent changes nothing and is a diagnostic,
   await s.until(async () => names((await get(id)).agents).includes('amy'), 'it is tried again')
 })
 
-test('An activation survives a restart: nothing is written anew, and a change made meanwhile is taken up', async () => {
+test('An activation survives a restart: nothing is rewritten, and a change made meanwhile is applied', async () => {
   const home = await temporaryFolder('bundles-restart')
   const one = await scene({ home })
   await one.kit()
@@ -145,7 +145,7 @@ test('An activation survives a restart: nothing is written anew, and a change ma
   await rm(home, { recursive: true })
 })
 
-test('What an extension published is gone when it was taken away while no daemon ran', async () => {
+test('The published records of an extension are removed when it was removed while no daemon ran', async () => {
   const home = await temporaryFolder('bundles-sweep')
   const one = await scene({ home })
   await one.kit()
@@ -163,7 +163,7 @@ test('What an extension published is gone when it was taken away while no daemon
   await rm(home, { recursive: true })
 })
 
-test('A runtime that fails to take up what was projected: 201 with a diagnostic, never undone, and tried again', async () => {
+test('A failed projection at runtime gives 201 with a diagnostic, is never undone, and is retried', async () => {
   let broken = true
   const layouts = definePlugin({
     name: 'acme.layouts',
@@ -198,7 +198,7 @@ test('A runtime that fails to take up what was projected: 201 with a diagnostic,
   await one.end()
 })
 
-test('status says which kinds nothing projects', async () => {
+test('status names kinds that nothing projects', async () => {
   const { kinds } = (await s.request('GET', '/api/status')).body.health.reconcile
   const projected = (name: string) => kinds.find((one: { kind: string }) => one.kind === name)?.projected
   assert.equal(

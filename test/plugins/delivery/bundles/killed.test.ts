@@ -35,7 +35,7 @@ const POINTS: readonly (readonly ['activate' | 'update' | 'deactivate', string, 
   ['deactivate', 'told', ''],
 ]
 
-test('kill -9 at any point of an activation, an update, a deactivation: all of it or nothing of it', async () => {
+test('kill -9 at any point of an activation, update or deactivation leaves all of it or nothing', async () => {
   const first = Math.floor(Math.random() * POINTS.length)
   for (const [verb, point, at] of [...POINTS, ...POINTS].slice(first, first + KILLS)) {
     const says = `${verb}, ${point} ${at}`

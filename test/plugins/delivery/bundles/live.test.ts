@@ -10,7 +10,7 @@ import { agentFile, profile, writeKit } from './kit.js'
 
 const URL = '/api/bundles/activations'
 
-test('a folder that is dropped in is in the catalog; an edit of an agent reaches it; it is not disabled while it is active', async () => {
+test('a dropped-in folder is in the catalog; an agent edit applies; an active one cannot be disabled', async () => {
   const kit = await writeKit(await temporaryFolder('bundles-live'), {
     profiles: [profile({ jobs: [], triggers: [], bridges: [], layouts: [] })],
   })
@@ -55,7 +55,7 @@ test('a folder that is dropped in is in the catalog; an edit of an agent reaches
   await s.close()
 })
 
-test('an extension whose manifest has no bundles any more has none in the catalog', async () => {
+test('an extension whose manifest lost its bundles has none in the catalog', async () => {
   const manifest = (resources: object) => JSON.stringify({ name: 'demo-kit', version: '1.0.0', resources })
   const bundle = JSON.stringify({ name: 'kit', profiles: [{ name: 'p' }] })
   const s = await scene(

@@ -217,13 +217,13 @@ const INVALID: readonly (readonly [string, KitOptions, string, RegExp])[] = [
 ]
 
 for (const [says, kit, key, expected] of INVALID)
-  test(`bundle manifest (3.5): ${says} is told of with file and key`, async () => {
+  test(`bundle manifest (3.5): ${says} is reported with file and key`, async () => {
     const found = await problems(kit)
     assert.ok(key in found, `${key} is not among ${JSON.stringify(found)}`)
     assert.match(found[key] ?? '', expected)
   })
 
-test('all problems are told of at once, and what was loaded before stays', async () => {
+test('all problems are reported at once, and earlier loads stay', async () => {
   await s.kit({ name: 'broken' })
   const found = await problems({
     profiles: [profile({ jobs: [job('a', { prompt: '' })], bridges: [bridge('a', { platform: 'No' })] })],
@@ -237,7 +237,7 @@ test('all problems are told of at once, and what was loaded before stays', async
   assert.is((await s.request('GET', '/api/resources/bundle')).body.records.length, 1)
 })
 
-test('the line is told as well: of the key, or of the nearest one above it', async () => {
+test('a problem has the line of its key or of the nearest one above', async () => {
   const toml = (...lines: string[]) => ({ profiles: [profile()], files: { 'bundles/b.toml': lines.join('\n') } })
   const lines = async (kit: KitOptions) => Object.keys(await placedProblems(kit))
   const head = [
@@ -269,7 +269,7 @@ test('the line is told as well: of the key, or of the nearest one above it', asy
   assert.equal((await lines({ files: { 'bundles/b.json': json } }))[0], 'bundles/b.json:6: profiles.1.bridges.0.name')
 })
 
-test('links that lead out of the extension are refused, for bundles, agents, sidecars and layouts; pipes and large files too', async () => {
+test('links out of the extension, pipes and large files are refused for bundles, agents, sidecars and layouts', async () => {
   const outside = path.join(s.home, 'outside')
   await mkdir(outside, { recursive: true })
   await writeFile(path.join(outside, 'AGENT.md'), agentFile('planner'))
@@ -303,7 +303,7 @@ test('links that lead out of the extension are refused, for bundles, agents, sid
   assert.match((await load())[`${KIT}: profiles.0.agents.0.path`] ?? '', /at most 524288 are read/)
 })
 
-test('bundles are .toml and .json files of a folder, a file that the manifest names, and bundle.toml of a folder in it', async () => {
+test('bundles are .toml and .json files of a folder, a file named by the manifest, and bundle.toml in a subfolder', async () => {
   const toml = (name: string) => `[bundle]\nname = "${name}"\n[[bundle.profiles]]\nname = "p"\n`
   await s.kit({
     name: 'many',

@@ -190,7 +190,7 @@ async function play(seed: number): Promise<void> {
   }
 }
 
-test('whatever is activated, updated, deactivated and changed: there is exactly what the live activations have', () =>
+test('random activations, updates, deactivations and changes leave exactly the records of live activations', () =>
   forSeeds(2, play))
 
 test.run()

@@ -22,12 +22,12 @@ const DERIVED: readonly (readonly [keyof typeof ID_PREFIXES, readonly string[], 
   ['bridge.instance', [ACTIVATION, 'Größe'], 'bri_bb633b7873e113a4'],
 ]
 
-test('derived ids (3.6) are those of a table made with another program; every prefix is in it', () => {
+test('derived ids (3.6) equal a table made by another program, with every prefix', () => {
   for (const [what, parts, id] of DERIVED) assert.is(derivedId(what, ...parts), id, what)
   assert.equal(new Set(DERIVED.map(([what]) => what)), new Set(Object.keys(ID_PREFIXES)))
 })
 
-test('the requirement digest (3.7) is that of another program; order and repetition of scopes are nothing', () => {
+test('the requirement digest (3.7) equals that of another program, for any order and repetition of scopes', () => {
   const digest = (...channel_scopes: string[]) =>
     requirementDigest({ network_participation: { required: true, channel_scopes } })
   const none = '7855adf19e85d2644ba3b872ad02e67d87f2f24f4b1323835f93cfa3a869bb45'
@@ -125,7 +125,7 @@ const INVALID: readonly (readonly [string, Record<string, unknown>, Record<strin
 ]
 
 for (const [says, more, bundle, expected] of INVALID)
-  test(`bundle manifest (3.5): ${says}`, () => {
+  test(`bundle manifest (3.5) is checked: ${says}`, () => {
     const found = wrong(more, bundle)
     assert.ok(
       found.some(line => expected.test(line)),
@@ -133,7 +133,7 @@ for (const [says, more, bundle, expected] of INVALID)
     )
   })
 
-test('bundle manifest (3.5): all problems are told of, by their keys; fields may stand below [bundle], but not at both places', () => {
+test('bundle manifest (3.5): all problems are reported by key; fields may stand below [bundle], but not in both places', () => {
   assert.is(wrong({}).length, 0)
   assert.is(wrong({ jobs: [job('a'), job('a')], channels: { items: [{ name: 'x' }] } }).length, 2)
   const below = parseBundle('b.toml', '[bundle]\nname = "kit"\n[[bundle.profiles]]\nname = "p"\n')
@@ -151,7 +151,7 @@ test('bundle manifest (3.5): all problems are told of, by their keys; fields may
   assert.is(deep[0]?.key, 'bundle.profiles.0.name')
 })
 
-test('Native tool default: a caller in a workspace means that workspace, unless everywhere is asked for without one', () => {
+test('Native tool default: a caller in a workspace means that workspace, unless it asks for none', () => {
   const request = { extension_name: 'e', bundle_name: 'b', profile_name: 'p' }
   assert.equal(withCallerScope(request, 'ws_1'), { ...request, scope: 'workspace', workspace: 'ws_1' })
   assert.equal(withCallerScope({ ...request, workspace: 'two' }, 'ws_1').workspace, 'two')

@@ -40,7 +40,7 @@ test('Global activation: applies without a workspace; scope is global when omitt
   await refused(422, 'bundle_scope_invalid', { scope: 'global', workspace: s.one })
 })
 
-test('Workspace activation: the workspace is resolved from its id, name or path; a missing one is 404, none 422', async () => {
+test('Workspace activation: the workspace is resolved by id, name or path; a missing one is 404, none is 422', async () => {
   for (const reference of [s.one, 'one', s.roots[0] as string]) {
     const activation = await s.activate(inWorkspace(reference))
     assert.equal([activation.scope, activation.workspace_id], ['workspace', s.one])
@@ -52,7 +52,7 @@ test('Workspace activation: the workspace is resolved from its id, name or path;
   await refused(422, 'bundle_scope_invalid', { scope: 'workspace' })
 })
 
-test('Declared channels: an inventory, by extension, bundle, profile and name, with the primary one marked', async () => {
+test('Declared channels: an inventory by extension, bundle, profile and name, with the primary one marked', async () => {
   await s.kit({
     name: 'another',
     agents: { a: agentFile('a') },
@@ -76,7 +76,7 @@ test('Declared channels: an inventory, by extension, bundle, profile and name, w
 
 const LIVE = { required: true, mode: 'live', channel_scopes: ['builders'] }
 
-test('Live requirement confirmation: 409 without it, before names are looked at; confirmed it is recorded by operator', async () => {
+test('Live requirement confirmation: 409 without it, before names are resolved; with it the operator is recorded', async () => {
   await s.kit({
     manifest: { network_participation: LIVE },
     profiles: [profile({ jobs: [job('x', { agent: 'nobody' })] })],
@@ -98,7 +98,7 @@ test('Live requirement confirmation: 409 without it, before names are looked at;
   assert.match(activation.network_requirement_confirmed_at, /^\d{4}-\d\d-\d\dT.*Z$/)
 })
 
-test('Extension dependency: 409 with the ids of the activations, whatever their case; without any it may go', async () => {
+test('Extension dependency: 409 with the ids of the activations in any case; without any it can be removed', async () => {
   const ids = [await s.activate(inWorkspace(s.one)), await s.activate(inWorkspace(s.two))].map(({ id }) => id).sort()
   const fault = await s.extensions.disable('demo-kit')
   assert.equal([fault?.status, fault?.code, fault?.details?.activations], [409, 'bundle_in_use', ids.join(', ')])
@@ -109,7 +109,7 @@ test('Extension dependency: 409 with the ids of the activations, whatever their 
   await refused(404, 'bundle_extension_not_found')
 })
 
-test('Extension, bundle and profile: each that is missing is 404; names are looked up whatever their case', async () => {
+test('Extension, bundle and profile: a missing one is 404; names are case-insensitive', async () => {
   await refused(404, 'bundle_extension_not_found', { extension_name: 'nope' })
   await refused(404, 'bundle_not_found', { bundle_name: 'nope' })
   const body = await refused(404, 'bundle_profile_not_found', { profile_name: 'nope' })
@@ -122,7 +122,7 @@ test('Extension, bundle and profile: each that is missing is 404; names are look
   assert.is(activation.id, 'act_c159f9064f396f4b')
 })
 
-test('Agent conflict: a global record, a record and a file of the workspace, a file of the home, one that comes with the daemon', async () => {
+test('Agent conflict: a global record, a workspace record or file, a home file, a built-in agent', async () => {
   await agentRecord('planner', { kind: 'global' })
   for (const more of [{}, inWorkspace(s.one)]) await refused(409, 'bundle_agent_conflict', more)
   await s.request('DELETE', '/api/resources/agent/own-planner', { expected_version: 1 })
@@ -191,7 +191,7 @@ test('Agent references: a reserved agent name is 422', async () => {
   await refused(422, 'bundle_agent_reserved', {}, '/api/bundles/preview')
 })
 
-test('Sidecars are paired by agent id, owner and scope, and come from a path of the package', async () => {
+test('Sidecars are paired by agent id, owner and scope, and come from a package path', async () => {
   const { id } = await s.activate(inWorkspace(s.one))
   const [agent, soul, heartbeat] = await Promise.all([
     s.record('agent', `agt_${(await s.owned(id)).find(key => key.startsWith('agent '))?.slice('agent agt_'.length)}`),
@@ -207,7 +207,7 @@ test('Sidecars are paired by agent id, owner and scope, and come from a path of 
   assert.is(heartbeat.spec.source_path, `.svc/bundles/${id}/agents/planner/HEARTBEAT.md`)
 })
 
-test('Create answers 201 with id, version and inventory: layouts, agent by agent, jobs, triggers, bridges', async () => {
+test('Create replies 201 with id, version and inventory: layouts, agent by agent, jobs, triggers, bridges', async () => {
   await s.kit({
     agents: { zoe: agentFile('zoe'), amy: agentFile('amy') },
     files: { 'agents/zoe/SOUL.md': 'Calm.', 'agents/amy/HEARTBEAT.md': 'Look.' },
@@ -242,13 +242,13 @@ test('Create answers 201 with id, version and inventory: layouts, agent by agent
   assert.equal((await s.request('GET', URL)).body.activations, [got])
 })
 
-test('The same profile and scope exist once: activating again is 409 with the id', async () => {
+test('A profile and scope exist once: a second activation is 409 with the id', async () => {
   const { id } = await s.activate()
   const body = await refused(409, 'bundle_activation_exists')
   assert.equal([body.details.activation, body.details.next], [id, `svc bundle get ${id}`])
 })
 
-test('Preview mutates nothing and is what the activation then is', async () => {
+test('Preview changes nothing and equals the later activation', async () => {
   const before = await s.request('GET', '/api/resources')
   const preview = await s.request('POST', '/api/bundles/preview', REQUEST)
   assert.is(preview.status, 200)
@@ -264,7 +264,7 @@ test('Preview mutates nothing and is what the activation then is', async () => {
   }
 })
 
-test('Update: the version is positive (422) and current (409); it takes the profile as it is now', async () => {
+test('Update: the version is positive (422) and current (409); it takes the current profile', async () => {
   const { id } = await s.activate()
   const patch = (expected_version: number) => s.request('PATCH', `${URL}/${id}`, { expected_version })
   assert.equal((await patch(0)).status, 422)
@@ -281,7 +281,7 @@ test('Update: the version is positive (422) and current (409); it takes the prof
   )
 })
 
-test('DELETE takes away exactly what the activation has; what others have stays', async () => {
+test('DELETE removes exactly the parts of the activation; parts of others stay', async () => {
   await s.kit({
     name: 'other-kit',
     agents: { amy: agentFile('amy') },
@@ -299,7 +299,7 @@ test('DELETE takes away exactly what the activation has; what others have stays'
   assert.is((await s.request('GET', '/api/automation/jobs')).body.jobs.length, 0)
 })
 
-test('Direct PUT and DELETE of activations are 403; of what they project 403 for its source; a job keeps its switch', async () => {
+test('Direct PUT and DELETE of activations are 403, of projections 403 for their source; a job keeps its switch', async () => {
   const activation = await s.activate()
   const own = await s.record('bundle.activation', activation.id)
   const put = { scope: own.scope, spec: own.spec, expected_version: own.version }
@@ -319,7 +319,7 @@ test('Direct PUT and DELETE of activations are 403; of what they project 403 for
   assert.is(await s.outcome('DELETE', url), '409 job_read_only')
 })
 
-test('Sidecars: writes, deletes and rollbacks of package sidecars are 409, everywhere and in a workspace; reads show them', async () => {
+test('Sidecars: writes, deletes and rollbacks of package sidecars are 409 in every scope; reads show them', async () => {
   for (const where of [{}, inWorkspace(s.one)]) {
     await s.activate(where)
     for (const [which, text] of [
@@ -348,7 +348,7 @@ test('A trigger of event webhook is refused when it is projected (422)', async (
   await refused(422, 'bundle_trigger_webhook', {}, '/api/bundles/preview')
 })
 
-test('Bridges are projected switched off; layouts have the derived id and the workspace in their document', async () => {
+test('Bridges are projected disabled; layouts have the derived id and the workspace in their document', async () => {
   const activation = await s.activate(inWorkspace(s.one))
   const { spec } = await s.record('bridge.instance', activation.bridges[0].id)
   assert.equal(
@@ -362,7 +362,7 @@ test('Bridges are projected switched off; layouts have the derived id and the wo
   assert.is((await s.record('window_layout', everywhere.layouts[0].id)).spec.document.workspace_id, s.two)
 })
 
-test('A bridge is for the platform of its extension where it names none', async () => {
+test('A bridge defaults to the platform of its extension', async () => {
   const adapter = {
     capabilities: { provides: ['bridge.adapter'] },
     subprocess: { command: './x' },
@@ -372,7 +372,7 @@ test('A bridge is for the platform of its extension where it names none', async 
   assert.is((await s.activate()).bridges[0].platform, 'matrix')
 })
 
-test('A record of somebody else under a derived id refuses the whole activation', async () => {
+test('A foreign record under a derived id refuses the whole activation', async () => {
   const { activation } = (await s.request('POST', '/api/bundles/preview', REQUEST)).body
   const url = `/api/resources/automation.job/${activation.jobs[0].id}`
   const spec = { name: 'mine', agent_name: 'planner', prompt: 'x' }
@@ -380,7 +380,7 @@ test('A record of somebody else under a derived id refuses the whole activation'
   await refused(409, 'bundle_record_taken')
 })
 
-test('Jobs and triggers are enabled unless the profile says otherwise, and named by extension, bundle, profile and name', async () => {
+test('Jobs and triggers are enabled by default and named by extension, bundle, profile and name', async () => {
   await s.kit({ profiles: [profile({ jobs: [job('a'), job('b', { enabled: false })] })] })
   const { jobs } = await s.activate()
   const byName = new Map(jobs.map((one: { name: string; enabled: boolean }) => [one.name, one.enabled]))
@@ -395,12 +395,12 @@ test('A workspace with an activation is not deleted', async () => {
   assert.is(await s.outcome('DELETE', `/api/workspaces/${s.two}`), '409 workspace_in_use')
 })
 
-test('Two that activate at once: one does, the other hears 409', async () => {
+test('One of two concurrent activations succeeds, the other gets 409', async () => {
   const both = await Promise.all([1, 2].map(() => s.request('POST', URL, REQUEST)))
   assert.equal(both.map(({ status }) => status).sort(), [201, 409])
 })
 
-test('What a body does not know, and what it lacks, is 400', async () => {
+test('An unknown or missing member of a body is 400', async () => {
   assert.is(await s.outcome('POST', URL, { ...REQUEST, workspce: 'x' }), '400 invalid_request')
   assert.is(await s.outcome('POST', URL, { extension_name: 'demo-kit' }), '400 invalid_request')
 })

@@ -12,7 +12,7 @@ const code = (name: string, head: string) => ({
 export default { name: '${name}', version: '1.0.0', surface: {}, ${head}, apply: () => ({}) }\n`,
 })
 
-test('disabling an extension that another one requires names that one, which is shown as waiting until it is enabled again', async () => {
+test('disabling a required extension names its dependent, which waits until it is enabled again', async () => {
   const svc = await scene({
     'acme.lower': code('acme.lower', "requires: {}, provides: token('acme.lower@1')"),
     'acme.upper': code('acme.upper', "requires: { lower: token('acme.lower@1') }"),
@@ -38,7 +38,7 @@ test('disabling an extension that another one requires names that one, which is 
   await svc.close()
 })
 
-test('purging an extension removes the records of its kinds, whoever wrote them, and no others', async () => {
+test('purging an extension removes the records of its kinds by any author, and no others', async () => {
   const files = speaking('acme.keep', 'hello')
   const svc = await scene({
     'acme.keep': {
@@ -59,7 +59,7 @@ test('purging an extension removes the records of its kinds, whoever wrote them,
   await svc.close()
 })
 
-test('a kernel that stops while an extension loads logs no error of that extension', async () => {
+test('a kernel stopped while an extension loads logs no error of it', async () => {
   const gates = globalThis as { loading?: () => void; until?: Promise<void> }
   const begun = new Promise<void>(resolve => {
     gates.loading = resolve

@@ -25,7 +25,7 @@ const write = async (folder: string, files: Readonly<Record<string, string>>) =>
   for (const [name, text] of Object.entries(files)) await writeFile(path.join(folder, name), text)
 }
 
-test('a linked build runs beside what is installed, is watched, and keeps its last good generation', async () => {
+test('a linked build runs beside the installed one, is watched, and keeps its last good generation', async () => {
   const home = await temporaryFolder('extensions')
   const origin = await temporaryFolder('build')
   const svc = await scene({}, { home, plugins })
@@ -124,7 +124,7 @@ test('a linked build runs beside what is installed, is watched, and keeps its la
   for (const folder of [home, origin, root]) await rm(folder, { recursive: true })
 })
 
-test('what takes part in the network is linked only when that is confirmed', async () => {
+test('a network extension is linked only when confirmed', async () => {
   const home = await temporaryFolder('extensions')
   const origin = await temporaryFolder('build')
   const svc = await scene({}, { home, plugins })
@@ -167,7 +167,7 @@ test('what takes part in the network is linked only when that is confirmed', asy
   for (const folder of [home, origin]) await rm(folder, { recursive: true })
 })
 
-test('preview tells what enabling adds, and whose agents are in the way; commands, secrets and logs of a process', async () => {
+test('preview shows additions of enabling and conflicting agents; a process has commands, secrets and logs', async () => {
   const home = await temporaryFolder('extensions')
   const manifest = `name = "proc"
 version = "1.0.0"
@@ -245,7 +245,7 @@ await import('./child.mjs')
   await rm(home, { recursive: true })
 })
 
-test('plugins.disabled keeps an extension off that has no code in the daemon as well', async () => {
+test('plugins.disabled keeps an extension off also without code in the daemon', async () => {
   const skill = '---\nname: brief\ndescription: Helps\n---\nSteps.\n'
   const manifest = `name = "plain"\nversion = "1.0.0"\n[resources]\nskills = ["skills"]\n[subprocess]\ncommand = "node"\n`
   const files = { 'extension.toml': manifest, 'skills/brief/SKILL.md': skill }

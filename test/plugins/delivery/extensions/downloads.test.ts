@@ -43,7 +43,7 @@ const problemOf = (attempt: Promise<unknown>) =>
     error => `${error.problem}: ${error.message}`,
   )
 
-test('what a public host leads to is nothing inside, not by a redirect, a name, a number or another answer', async () => {
+test('a public host leads to no internal address by redirect, name, number or a second answer', async () => {
   let reached = 0
   const inside = createSocketServer(socket => {
     reached++
@@ -88,7 +88,7 @@ test('what a public host leads to is nothing inside, not by a redirect, a name, 
   assert.is(asked.filter(host => host === 'rebinding.example').length >= 2, true)
 })
 
-test('an address of this machine that a person named leads to others of this machine', async () => {
+test('an address of this machine named by the user leads to others of this machine', async () => {
   const other = await serve((_, response) => void response.end('there'))
   const port = await serve(
     (_, response) => void response.writeHead(307, { location: `http://localhost:${other}/` }).end(),
@@ -99,7 +99,7 @@ test('an address of this machine that a person named leads to others of this mac
   assert.match(await problemOf(download(named, { ...rules, named: public_ })), /^private/)
 })
 
-test('bytes are counted as they come out, and time from the first address on', async () => {
+test('limits count uncompressed bytes, and time from the first address', async () => {
   const packed = gzipSync(Buffer.alloc(100_000))
   const port = await serve((request, response) => {
     if (request.url === '/packed') return void response.writeHead(200, { 'content-encoding': 'gzip' }).end(packed)

@@ -32,7 +32,7 @@ const live = async (svc: Scene): Promise<string[]> =>
     ({ kind, name, live }: Wire) => `${kind} ${name} ${live}`,
   )
 
-test('a part of an extension that is not valid costs itself, and is named by list, info and doctor', async () => {
+test('an invalid part of an extension is skipped and named by list, info and doctor', async () => {
   const parts = {
     ...kit,
     'extension.toml': `${kit['extension.toml']}[resources.mcp_servers.both]\ncommand = "x"\nurl = "http://x"\n`,
@@ -66,7 +66,7 @@ test('a part of an extension that is not valid costs itself, and is named by lis
   await svc.close()
 })
 
-test('a plugin that reads what extensions ship gets it again when it is loaded again, and has it no longer when it went', async () => {
+test('a plugin that reads extension contents gets them again when reloaded, and loses them when unloaded', async () => {
   const svc = await scene({ kit }, { plugins })
   const { host } = svc.kernel
   const planner = async () => (await svc.request('GET', '/api/agents/planner')).status
@@ -112,7 +112,7 @@ test('a plugin that reads what extensions ship gets it again when it is loaded a
   await svc.close()
 })
 
-test('a plugin that comes back while another one reads finds its records as they were', async () => {
+test('a plugin that returns while another reads finds its records unchanged', async () => {
   const gate = { passed: Promise.resolve(), reached: () => {}, open: () => {} }
   const { contribute } = surfaceOf<object>()
   const slow = definePlugin({
@@ -154,7 +154,7 @@ test('a plugin that comes back while another one reads finds its records as they
   await svc.close()
 })
 
-test('what a manifest lets its process publish no longer is gone after the next load, also when no daemon ran meanwhile', async () => {
+test('a kind removed from the manifest of a process is removed at the next load, also after a restart', async () => {
   const home = await temporaryFolder('extensions')
   const root = path.join(home, 'extensions/kit')
   const process_ = `[permissions]\nrequires = ["resources/snapshot"]\n[subprocess]\ncommand = "node"\nargs = ["child.mjs", '{"publish":"desk"}']\n`

@@ -11,7 +11,7 @@ import { active, gone, scene, speaking, type Wire } from './scene.js'
 
 const staticOne = (name: string, more = '') => ({ 'extension.toml': `name = "${name}"\nversion = "1.0.0"\n${more}` })
 
-test('what cannot be loaded is an error with its text, named by the doctor, and holds up nobody', async () => {
+test('an extension that cannot be loaded is an error named by the doctor and blocks no other', async () => {
   const taken = speaking('acme.taken', 'x')
   const svc = await scene({
     'acme.good': speaking('acme.good', 'well'),
@@ -73,7 +73,7 @@ test('what cannot be loaded is an error with its text, named by the doctor, and 
   await svc.close()
 })
 
-test('enabling and disabling last over a restart; an unload leaves no tap, timer, handle or route', async () => {
+test('enabling and disabling survive a restart; an unload leaves no tap, timer, handle or route', async () => {
   const home = await temporaryFolder('extensions')
   const body = `
     kernel.scope.defer('something', () => {})
@@ -111,7 +111,7 @@ test('enabling and disabling last over a restart; an unload leaves no tap, timer
   await two.close()
 })
 
-test('a guard that refuses keeps it on', async () => {
+test('a guard that refuses keeps the extension loaded', async () => {
   const { Extensions } = await import('../../../../plugins/delivery/extensions/api.js')
   const { definePlugin, Fault, surfaceOf } = await import('../../../../kernel/plugin.js')
   const { tap } = surfaceOf<object>()
@@ -138,7 +138,7 @@ test('a guard that refuses keeps it on', async () => {
   await svc.close()
 })
 
-test('a record of a kind that an extension brought stays raw when it is gone, and counts again when it is back', async () => {
+test('a record of an extension kind stays raw without the extension, and counts again with it', async () => {
   const files = speaking('acme.hello', 'hello')
   const withKind = {
     ...files,
@@ -162,7 +162,7 @@ test('a record of a kind that an extension brought stays raw when it is gone, an
   await svc.close()
 })
 
-test('a start reads manifests from its cache, and never one that changed', async () => {
+test('a start reads manifests from its cache, except changed ones', async () => {
   const home = await temporaryFolder('extensions')
   const one = await scene({ plain: staticOne('plain', 'description = "old"\n') }, { home })
   await one.until('plain', active)
@@ -184,7 +184,7 @@ function owning(name: string, kind: string, command: string): Record<string, str
   return { ...files, 'main.js': main }
 }
 
-test('a kind or a command that another one has already: the later one is an error that names it, the rest goes on', async () => {
+test('a duplicate kind or command is an error of the later extension, and the rest continues', async () => {
   const seen: { kernel?: PluginKernel<{ events: typeof Events }> } = {}
   class Watcher {
     constructor(kernel: PluginKernel<{ events: typeof Events }>) {

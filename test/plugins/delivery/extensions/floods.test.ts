@@ -106,7 +106,7 @@ test.before(async () => {
 })
 
 for (const [what, flood] of Object.entries(floods))
-  test(`one that ${what} holds up nobody, pushes out nothing, and is named`, async () => {
+  test(`an extension that ${what} blocks and displaces nothing, and is named`, async () => {
     const { median, events, passed, faults } = await under(flood)
     assert.ok(median < quiet.median * SLOWER, `${median} ms, quiet ${quiet.median} ms`)
     assert.ok(events < quiet.events + 12_000, `${events} events`)

@@ -29,7 +29,7 @@ const CASES: readonly (readonly [string, RegExp])[] = [
 ]
 
 for (const [surface, words] of CASES)
-  test(`an extension of apiVersion 2 with ${surface} does not load, and is told why`, async () => {
+  test(`an extension of apiVersion 2 with ${surface} does not load, and gets the reason`, async () => {
     const svc = await scene({ 'acme.form': files(surface) })
     try {
       const found = await svc.until('acme.form', failed)

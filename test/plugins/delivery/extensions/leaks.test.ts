@@ -31,7 +31,7 @@ const told: Readonly<Record<string, RegExp>> = {
   listener: /a listener for a signal, made in main\.js:13:\d+; a listener, process\.on\('SIGWINCH'\)$/,
 }
 
-test('what an extension makes past the kernel and does not end is told of, with the line; what it ends is not', async () => {
+test('resources created past the kernel and not released are reported with the line; released ones are not', async () => {
   const home = await realpath(await temporaryFolder('leaks'))
   const folder = path.join(home, 'cache/extensions', 'a'.repeat(64), 'acme.leaky')
   await mkdir(folder, { recursive: true })

@@ -12,7 +12,7 @@ const pause = () => new Promise(resolve => setTimeout(resolve, 2))
 const held = (svc: Scene) => svc.kernel.host.plugins().flatMap(({ holds }) => holds)
 const say = '/api/ext/acme.hello/say'
 
-test('dropped in, edited, broken, mended and removed in a running kernel, while requests go on', async () => {
+test('an extension is dropped in, edited, broken, repaired and removed in a running kernel during requests', async () => {
   const svc = await scene()
   let failures = 0
   let asked = 0
@@ -73,7 +73,7 @@ test('dropped in, edited, broken, mended and removed in a running kernel, while 
   await svc.close()
 })
 
-test('a request answers when all know of a change, also where the look of the watcher came first', async () => {
+test('a request replies when all plugins have applied a change, also if the watcher saw it first', async () => {
   const told: (() => void)[] = []
   let isSlow = false
   class Slow {

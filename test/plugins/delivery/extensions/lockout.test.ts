@@ -22,7 +22,7 @@ const guards = {
 
 for (const [hook, hooks] of Object.entries(guards))
   for (const end of ['disable', 'remove'] as const)
-    test(`an extension whose \`${hook}\` throws can be shown and ${end}d over the Unix socket`, async () => {
+    test(`an extension with a failing \`${hook}\` can be shown and ${end}d over the Unix socket`, async () => {
       const svc = await scene({ [name]: throwing(hooks) }, { listen: ['socket'] })
       const where = { socketPath: path.join(svc.home, 'daemon.sock'), agent: new http.Agent() }
       await svc.kernel.host.plugins()

@@ -21,14 +21,14 @@ function refusalsOf(plugin: Plugin, others: readonly Plugin[]): string[] {
   ]
 }
 
-test('the plugins of the program pass what is checked of an extension that replaces them', () => {
+test('built-in plugins pass the checks of extensions that replace them', () => {
   for (const plugin of inTree) assert.equal(refusalsOf(plugin, inTree), [], plugin.name)
   const [tasks, tools] = ['tasks', 'tools'].map(name => inTree.find(plugin => plugin.name === name) as Plugin)
   const greedy = { ...tools, surface: { ...tools?.surface, routes: tasks?.surface.routes } } as Plugin
   assert.ok(refusalsOf(greedy, inTree).length > 0, 'the checks find what another one has')
 })
 
-test('the plugins of the program pass the checks of a change in a kernel that runs', async () => {
+test('built-in plugins pass the checks of a change in a running kernel', async () => {
   const svc = await boot({ plugins: [...inTree] })
   try {
     for (const plugin of inTree) assert.equal(await svc.kernel.host.reload(plugin), { status: 'active' }, plugin.name)
@@ -70,7 +70,7 @@ const replaced: Readonly<Record<string, (request: Request) => Promise<unknown>>>
 type Request = Awaited<ReturnType<typeof startExtension>>['request']
 
 for (const [name, serves] of Object.entries(replaced)) {
-  test(`an extension with the code of ${name} that imports public entries only takes its place and serves`, async () => {
+  test(`an extension with the code of ${name} and only public imports replaces it and serves`, async () => {
     const into = await temporaryFolder('vendor')
     try {
       const { folder, imported } = await vendorCopy(name, into)

@@ -91,7 +91,7 @@ const alive = (pid: number) => {
   }
 }
 
-test('several workspaces have links of a name beside what is installed; each is by itself, and told by its workspace', async () => {
+test('several workspaces link one name beside the installed extension, separately and with their workspace', async () => {
   const home = await temporaryFolder('extensions')
   const env = { PATH: process.env.PATH, HOME: home, SVC_HOME: home, TOKEN: 'a-token-0123', OWN: 'own-token-0123' }
   const svc = await scene({ kit: kit('installed') }, { home, plugins, env })

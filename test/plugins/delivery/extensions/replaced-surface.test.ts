@@ -7,7 +7,7 @@ import { replacementProblems } from '../../../../testing/judge.js'
 const { provides, surface } = workspaces
 const replaces = workspaces.name
 
-test('the contract of extensions names the routes that a replacement lacks, whatever its path parameters are called', () => {
+test('the contract check names the routes that a replacement lacks, whatever its path parameters', () => {
   servesAsMuchAs(workspaces, workspaces)
   const [first, ...routes] = surface.routes ?? []
   const renamed = routes.map(route => ({ ...route, path: route.path.replace('{id}', '{other}') }))
@@ -17,7 +17,7 @@ test('the contract of extensions names the routes that a replacement lacks, what
   )
 })
 
-test('a replacement is judged before it is loaded as loading judges it', () => {
+test('a replacement is checked before loading by the rules of loading', () => {
   assert.equal(replacementProblems({ ...(provides && { provides }), surface }), [], 'it replaces nothing')
   assert.equal(replacementProblems({ ...(provides && { provides }), replaces, surface }), [])
   const [, ...declares] = surface.declares ?? []

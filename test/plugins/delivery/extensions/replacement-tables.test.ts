@@ -39,7 +39,7 @@ const stateOf = (svc: Svc) => {
   return [found?.state.status, found?.replacedBy].filter(Boolean).join(' by ')
 }
 
-test('a replacement with a migration of its own is enabled, disabled, restarted, removed and purged, and what it replaces runs after each', async () => {
+test('a replacement with its own migration is enabled, disabled, restarted, removed and purged, and the original runs', async () => {
   const home = await temporaryFolder('tables')
   const options = { home, plugins, replacements }
   const first = await scene({}, options)
@@ -70,7 +70,7 @@ test('a replacement with a migration of its own is enabled, disabled, restarted,
   await rm(home, { recursive: true, maxRetries: 5 })
 })
 
-test('a home in which a replacement wrote into the stream of the plugin, as earlier versions had it, works again', async () => {
+test('a home with a replacement migration in the stream of the plugin, as in earlier versions, works', async () => {
   const home = await temporaryFolder('tables')
   const foreign = { id: 'acme-001', sql: 'CREATE TABLE base_extra (n INTEGER NOT NULL) STRICT' }
   const before = await createKernel({ home, plugins: [{ ...base, surface: { tables: [...tables, foreign] } }] })

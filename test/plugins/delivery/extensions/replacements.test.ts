@@ -45,7 +45,7 @@ const stateOf = (svc: Svc, wanted: string) => {
 }
 const post = (svc: Svc, verb: string) => svc.request('POST', `/api/extensions/${name}/${verb}`)
 
-test('one that the operator named boots in the place of the plugin, which never starts, and its host takes it as it runs', async () => {
+test('a replacement named by the operator boots in place of the plugin, which never starts', async () => {
   const svc = await start({ [name]: files() })
   assert.equal(began, [name])
   assert.is(stateOf(svc, 'base'), `active ${name}`)
@@ -69,7 +69,7 @@ test('one that the operator named boots in the place of the plugin, which never 
   await svc.close().catch(() => {})
 })
 
-test('what it says and does wrong while the daemon boots is in its own log, as what it says later', async () => {
+test('faults of a replacement during the boot are in its own log, like later ones', async () => {
   const says =
     "arguments[0].log.info('at the boot', { n: 1 }); arguments[0].scope.defer('bad', () => { throw new Error('at its end') })"
   const svc = await start({ [name]: files(says) })
@@ -106,7 +106,7 @@ const odd: readonly (readonly [string, Record<string, string>, readonly string[]
   ['has no valid manifest', { ...files(), 'extension.toml': 'name = ' }, ['base'], /not valid TOML/],
 ]
 for (const [what, dropped, applied, told] of odd)
-  test(`one that ${what} leaves the plugin its place and what requires it, and is told of`, async () => {
+  test(`a replacement that ${what} leaves the plugin and its dependents running, and is reported`, async () => {
     const svc = await start({ [name]: dropped })
     assert.equal(began, applied)
     assert.is(stateOf(svc, 'base'), 'active')
@@ -124,7 +124,7 @@ for (const [what, dropped, applied, told] of odd)
     await svc.close()
   })
 
-test('one that takes routes or settings of others besides fails, not they', async () => {
+test('a replacement that takes foreign routes or settings fails instead of their owners', async () => {
   const setting =
     "{ path: 'extensions.trust.allow_unverified', section: 'general', schema: {}, default: 1, apply: 'live' }"
   const taking = files('', '', undefined, `{ settings: [${setting}] }`)
@@ -135,7 +135,7 @@ test('one that takes routes or settings of others besides fails, not they', asyn
   await svc.close()
 })
 
-test('one that is left out, disabled, not there or not named is not even imported', async () => {
+test('a replacement that is skipped, disabled, missing or unnamed is not imported', async () => {
   const importing = { [name]: files('', 'globalThis.began.push("imported")') }
   const leftOut = [{ name, why: 'it blocked the event loop' }]
   for (const options of [{ leftOut }, { config: JSON.stringify({ plugins: { replace: [name], disabled: [name] } }) }]) {
@@ -151,7 +151,7 @@ test('one that is left out, disabled, not there or not named is not even importe
   await nobody.close()
 })
 
-test('a reload tries one again that failed, and removing its folder forgets it', async () => {
+test('a reload retries a failed replacement, and removing its folder forgets it', async () => {
   const svc = await start({ [name]: files("if (globalThis.began.length < 3) throw new Error('boom')") })
   await svc.until(name, failed)
   assert.equal(began, [name, 'base'])

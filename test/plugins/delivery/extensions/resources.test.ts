@@ -54,7 +54,7 @@ const names = async (svc: Scene) =>
 const known = async (svc: Scene): Promise<string[]> =>
   (await svc.request('GET', '/api/agents')).body.agents.map(({ name }: Wire) => name)
 
-test('what a static extension ships is there while it is loaded, equal records keep their version', async () => {
+test('the contents of a static extension are available while it is loaded, and equal records keep their version', async () => {
   const home = await temporaryFolder('extensions')
   const svc = await scene({ 'demo-kit': kit() }, { home, plugins })
   await svc.until('demo-kit', active)
@@ -126,7 +126,7 @@ test('what a static extension ships is there while it is loaded, equal records k
   await rm(home, { recursive: true })
 })
 
-test('one thing that is wrong costs itself, is named with its file, and hurts no other', async () => {
+test('an invalid part is skipped, is named with its file, and affects no other', async () => {
   const tool = `[subprocess]\ncommand = "sh"\nargs = ["-c", "exec cat"]\n[[tools]]\nid = "look up"\nhandler = "look"\nread_only = true\n`
   const svc = await scene(
     {
@@ -187,7 +187,7 @@ test('one thing that is wrong costs itself, is named with its file, and hurts no
   await svc.close()
 })
 
-test('a family whose plugin is not there: what it would read is shown as waiting', async () => {
+test('contents for a missing plugin are shown as waiting', async () => {
   const svc = await scene({ 'demo-kit': kit() }, { plugins: plugins.filter(({ name }) => name !== 'skills') })
   await svc.until('demo-kit', active)
   const { items } = (await svc.request('GET', '/api/extensions/demo-kit/inventory')).body

@@ -45,7 +45,7 @@ const items = async (svc: Awaited<ReturnType<typeof scene>>) =>
 const wrong = async (svc: Awaited<ReturnType<typeof scene>>) =>
   (await items(svc)).flatMap(({ code, severity, message }) => (severity === 'info' ? [] : [`${code}: ${message}`]))
 
-test('a request for a route of an installed extension waits until it is loaded after a restart', async () => {
+test('a request to a route of an installed extension waits until it is loaded after a restart', async () => {
   const home = await loadedHome()
   const open = close()
   const svc = await scene({}, { home })
@@ -65,7 +65,7 @@ test('a request for a route of an installed extension waits until it is loaded a
   await rm(home, { recursive: true, maxRetries: 5 })
 })
 
-test('a request that waits for an extension longer than 5 s is told to come back', async () => {
+test('a request that waits over 5 s for an extension gets a retry time', async () => {
   const home = await loadedHome()
   const open = close()
   const svc = await scene({}, { home })
@@ -78,7 +78,7 @@ test('a request that waits for an extension longer than 5 s is told to come back
   await rm(home, { recursive: true, maxRetries: 5 })
 })
 
-test('the route of an extension that did not load names the extension and why, and that of a disabled one how to enable it', async () => {
+test('a route of a failed extension names it and the reason, that of a disabled one how to enable it', async () => {
   const home = await temporaryFolder('restart')
   const svc = await scene({ 'acme.bad': speaking('acme.bad', '', "throw new Error('no luck')") }, { home })
   await svc.until('acme.bad', failed)
@@ -96,7 +96,7 @@ test('the route of an extension that did not load names the extension and why, a
   await rm(home, { recursive: true, maxRetries: 5 })
 })
 
-test('a list of extensions that is asked for at once after a restart is complete', async () => {
+test('a list of extensions right after a restart is complete', async () => {
   const home = await loadedHome()
   gates.gate = Promise.resolve()
   const svc = await scene({}, { home })
@@ -109,7 +109,7 @@ test('a list of extensions that is asked for at once after a restart is complete
   await rm(home, { recursive: true, maxRetries: 5 })
 })
 
-test('a restart with an active bundle reports no fault; without its extension, it reports one', async () => {
+test('a restart with an active bundle reports no fault; without its extension it reports one', async () => {
   const home = await temporaryFolder('restart')
   const kit = await writeKit(await temporaryFolder('restart-kit'), {
     profiles: [profile({ jobs: [], triggers: [], bridges: [], layouts: [] })],
@@ -152,7 +152,7 @@ test('a restart with an active bundle reports no fault; without its extension, i
   await rm(home, { recursive: true, maxRetries: 5 })
 })
 
-test('a setting of an extension is in force after a restart, and the doctor says nothing of it while it loads', async () => {
+test('an extension setting applies after a restart, and the doctor reports nothing while it loads', async () => {
   const home = await loadedHome()
   const files = speaking('acme.say', '', 'globalThis.volume = kernel.config.get(volume)')
   const main = (files['main.js'] ?? '')
@@ -184,7 +184,7 @@ test('a setting of an extension is in force after a restart, and the doctor says
   await rm(home, { recursive: true, maxRetries: 5 })
 })
 
-test('a damaged manifest is no failure while the code that started last is being started in its place', async () => {
+test('a damaged manifest is no failure while the last good code is starting in its place', async () => {
   const home = await temporaryFolder('restart')
   gates.gate = Promise.resolve()
   const files = speaking('acme.late', 'hello', 'globalThis.reached?.(); await globalThis.gate;')

@@ -15,7 +15,7 @@ export default definePlugin({ name: 'acme.keeper', version: '${version}' }).surf
 const first = { id: '001', sql: 'CREATE TABLE acme_keeper_thing (id TEXT PRIMARY KEY, name TEXT NOT NULL) STRICT' }
 const unique = { id: '002', sql: 'CREATE UNIQUE INDEX acme_keeper_name ON acme_keeper_thing (name)' }
 
-test('an earlier version of an extension that cannot read its tables names the version that ran last', async () => {
+test('a previous version of an extension that cannot read its tables names the last version', async () => {
   const svc = await scene({ 'acme.keeper': keeper('1.0.0', [first]) })
   try {
     await svc.until('acme.keeper', active)

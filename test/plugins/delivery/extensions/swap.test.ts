@@ -11,7 +11,7 @@ import { active, gone, scene } from './scene.js'
 const name = 'acme.workspaces'
 const folder = fileURLToPath(new URL(`../../../../examples/extensions/${name}`, import.meta.url))
 
-test('an extension takes the place of an in-tree plugin in a running kernel, with its data, and gives it back', async () => {
+test('an extension replaces a built-in plugin in a running kernel, with its data, and gives it back', async () => {
   const home = await temporaryFolder('swap')
   const root = await realpath(await temporaryFolder('root'))
   const inTree = [plugins.daemon, plugins.resources, plugins.workspaces, plugins.extensions]
@@ -36,7 +36,7 @@ test('an extension takes the place of an in-tree plugin in a running kernel, wit
   for (const at of [home, root]) await rm(at, { recursive: true, force: true })
 })
 
-test('dropped in before a start it is there from the start, with what the other one stored; that one never runs', async () => {
+test('a replacement present before the start runs with the stored data, and the original never runs', async () => {
   const home = await temporaryFolder('swap')
   const root = await realpath(await temporaryFolder('root'))
   let applied = 0
@@ -66,7 +66,7 @@ test('dropped in before a start it is there from the start, with what the other 
   for (const at of [home, root]) await rm(at, { recursive: true, force: true })
 })
 
-test('without a word of the operator it is an error and takes nothing', async () => {
+test('a replacement without the setting of the operator is an error and replaces nothing', async () => {
   const home = await temporaryFolder('swap')
   await cp(folder, path.join(home, 'extensions', name), { recursive: true })
   const inTree = [plugins.daemon, plugins.resources, plugins.workspaces, plugins.extensions]
@@ -78,7 +78,7 @@ test('without a word of the operator it is an error and takes nothing', async ()
   await rm(home, { recursive: true, force: true })
 })
 
-test('what is being loaded when the daemon ends is waited for: nothing is written below the home afterwards', async () => {
+test('shutdown waits for a loading extension: nothing is written below the home afterwards', async () => {
   for (let round = 0; round < 6; round++) {
     const home = await temporaryFolder('ended')
     const svc = await scene(

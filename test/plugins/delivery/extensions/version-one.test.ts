@@ -44,7 +44,7 @@ export default definePlugin({ name: 'acme.old', version: '1.0.0' }).surface({
 })
 `
 
-test('an extension of apiVersion 1 has all names of svc/plugin and svc that it had', async () => {
+test('an extension of apiVersion 1 has all its names of svc/plugin and svc', async () => {
   const svc = await scene({ 'acme.old': { 'extension.toml': manifest(1), 'main.js': MAIN } })
   try {
     const loaded = await svc.until('acme.old', active)
@@ -67,7 +67,7 @@ test('an extension of apiVersion 1 has all names of svc/plugin and svc that it h
   }
 })
 
-test('what apiVersion 1 had and is gone is told when the extension loads, and where it is used', async () => {
+test('removed parts of apiVersion 1 are reported at load and at use', async () => {
   const main = `import { definePlugin, ok, routeOf } from 'svc/plugin'
 import * as v from 'valibot'
 const route = routeOf()
@@ -97,7 +97,7 @@ export default definePlugin({ name: 'acme.old', version: '1.0.0', service: async
   }
 })
 
-test('all that keeps an extension from being loaded is told at once', async () => {
+test('all reasons that prevent a load are reported at once', async () => {
   const main = `import { defineErrors, definePlugin, event, ok, routeOf } from 'svc/plugin'
 import * as v from 'valibot'
 const route = routeOf()
@@ -124,7 +124,7 @@ export default definePlugin({ name: 'acme.old', version: '1.0.0' }).surface({
   }
 })
 
-test('members of a route of apiVersion 1 become annotations, beside those that it has', () => {
+test('route members of apiVersion 1 become annotations, beside existing ones', () => {
   const route = { method: 'POST', path: '/x', summary: 's', replies: {}, handle: () => undefined } as const
   assert.is(annotated(route), route, 'one without them stays what it is')
   const old: Pick<Route<never>, 'method' | 'with'> = annotated({
@@ -166,7 +166,7 @@ async function namesInCopy(api: 1 | 2, prepare: (cache: string) => Promise<unkno
   }
 }
 
-test('in the built package version 1 has every name of then, whatever version 2 has', async () => {
+test('version 1 in the built package has all its names, independent of version 2', async () => {
   const { names, one } = await namesInCopy(1)
   assert.equal(
     NAMES_OF_ONE.filter(name => !names.includes(name)),
@@ -177,7 +177,7 @@ test('in the built package version 1 has every name of then, whatever version 2 
   assert.ok(two.names.includes('definePlugin'))
 })
 
-test('the link that an earlier daemon left for version 1 is replaced, and the package behind it is not written to', async () => {
+test('the link of an earlier daemon for version 1 is replaced, and its package is not written to', async () => {
   const { names, about } = await namesInCopy(1, async cache => {
     const target = path.join(cache, '../target.json')
     await writeFile(target, 'untouched')
@@ -191,7 +191,7 @@ test('the link that an earlier daemon left for version 1 is replaced, and the pa
   assert.is(about, 'untouched')
 })
 
-test('the types of an extension are those of its version', async () => {
+test('an extension has the types of its apiVersion', async () => {
   const root = await temporaryFolder('types')
   const pathsFor = async (apiVersion: 1 | 2) => {
     await writeTypes(root, { apiVersion })

@@ -34,7 +34,7 @@ export default { ...workspaces, name: 'acme.wrap', version: '1.0.0', replaces: '
   }
 }
 
-test('a replacement that wraps the plugin of the package is refused, for its methods are called past the wrapper', async () => {
+test('a replacement that wraps the packaged plugin is refused, because its methods bypass the wrapper', async () => {
   const refused = /its surface is that of the plugin workspaces; a replacement declares its own routes.*taps hooks/
   assert.match(await refusalOf('workspaces.surface'), refused)
   assert.match(await refusalOf('{ ...workspaces.surface, commands: [] }'), refused)

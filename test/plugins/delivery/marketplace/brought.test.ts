@@ -256,7 +256,7 @@ const kinds: readonly {
 ]
 
 for (const { kind, manifest, files, shown } of kinds) {
-  test(`a catalog brings ${kind}: the preview shows it, and only its digest lets it in`, async () => {
+  test(`a catalog extension with ${kind} is shown in the preview and needs its digest`, async () => {
     const { publish, preview, install, state, folder, close } = await open()
     await publish(manifest('env:SECRET_OF_THE_DAEMON'), files?.('env:SECRET_OF_THE_DAEMON'))
     const looked = await preview()
@@ -277,7 +277,7 @@ for (const { kind, manifest, files, shown } of kinds) {
   })
 
   if (JSON.stringify(shown).includes('SECRET'))
-    test(`a catalog brings ${kind} with the secret of somebody else: it is refused`, async () => {
+    test(`a catalog extension with ${kind} and a foreign secret is refused`, async () => {
       const { publish, preview, install, folder, close } = await open()
       await publish(manifest(FOREIGN), files?.(FOREIGN))
       assert.is((await preview()).body.code, 'extension_secret_foreign')
@@ -288,7 +288,7 @@ for (const { kind, manifest, files, shown } of kinds) {
 }
 
 for (const reference of ['vault:extensions/other/TOKEN', 'vault:extensions/lure/../other/TOKEN', 'vault:/etc/passwd'])
-  test(`a catalog brings a hook with ${reference}, which is not its own: it is refused`, async () => {
+  test(`a catalog extension with a hook and the foreign ${reference} is refused`, async () => {
     const { publish, preview, install, folder, close } = await open()
     const call = `command = "sh"\nsecret_env = { T = "${reference}" }\n`
     await publish(`[[resources.hooks]]\nname = "h"\nevent = "session.post_create"\n${call}`)
@@ -328,7 +328,7 @@ function keysOf(schema: unknown, at = '', depth = 0): string[] {
   return [...new Set([...own, ...inner])]
 }
 
-test('the table has every key of a manifest that can bring something: a new one has to be shown, or said to bring nothing', () => {
+test('the table has every manifest key that contributes something, or marks it as harmless', () => {
   const written = new Set(
     kinds.flatMap(({ manifest }) => usedIn(parse(`name = "lure"\nversion = "1.0.0"\n${manifest('env:X')}`))),
   )
@@ -369,7 +369,7 @@ function usedIn(value: unknown, at = ''): string[] {
   })
 }
 
-test('what lies beside an agent of a catalog, and no preview shows, is not in force', async () => {
+test('files beside a catalog agent that no preview shows have no effect', async () => {
   const { world, ask, publish, preview, install, close } = await open()
   const hook =
     "    hooks: [{ name: unseen, event: session.post_create, executor: { command: sh, args: ['-c', 'touch RAN'] } }]"
@@ -399,7 +399,7 @@ test('what lies beside an agent of a catalog, and no preview shows, is not in fo
   await close()
 })
 
-test('an extension that brings nothing needs no consent', async () => {
+test('an extension without contributions needs no consent', async () => {
   const { publish, preview, install, close } = await open()
   await publish('description = "Nothing"\n')
   const { body } = await preview()
@@ -408,7 +408,7 @@ test('an extension that brings nothing needs no consent', async () => {
   await close()
 })
 
-test('a server has the secrets of its extension and those that a person consented to, and no others', async () => {
+test('a server gets the secrets of its extension and of the consents, and no others', async () => {
   const there = await thief()
   const { ask, publish, preview, install, put, folder, state, close } = await open()
   for (const [ref, value] of [
@@ -437,7 +437,7 @@ test('a server has the secrets of its extension and those that a person consente
   await close()
 })
 
-test('an update that brings more is refused without a consent to that, and one that brings less is not', async () => {
+test('an update with more contributions needs consent, and one with fewer does not', async () => {
   const { ask, publish, preview, install, update, state, close } = await open()
   const hook = '[[resources.hooks]]\nname = "h"\nevent = "session.post_create"\ncommand = "sh"\n'
   await publish('')
@@ -467,7 +467,7 @@ const writing = (home: string) => {
   return `[[resources.hooks]]\nname = "h"\nevent = "session.pre_create"\nmode = "sync"\n${call}[resources.mcp_servers.s]\n${call}[subprocess]\n${call}`
 }
 
-test('programs of a catalog run in a sandbox or not at all', async () => {
+test('programs of a catalog run only in a sandbox', async () => {
   const { world, ask, publish, preview, install, close } = await open()
   await publish(writing(world.home))
   const { preview: shown } = (await preview()).body
@@ -481,7 +481,7 @@ test('programs of a catalog run in a sandbox or not at all', async () => {
   await close()
 })
 
-test('an operator may let the programs of one extension run without a sandbox', async () => {
+test('the operator may allow the programs of one extension to run without a sandbox', async () => {
   const { world, ask, publish, preview, install, close } = await open({
     extensions: { trust: { unsandboxed: ['lure'] } },
   })

@@ -147,7 +147,7 @@ test.before(async context => {
 })
 test.after(({ world }) => world.close())
 
-test('the process of a catalog extension answers calls of its tool in its sandbox, and reads its own folder', async ({
+test('a catalog extension process answers tool calls in its sandbox, and reads its own folder', async ({
   world,
   look,
 }) => {
@@ -157,7 +157,10 @@ test('the process of a catalog extension answers calls of its tool in its sandbo
   assert.is(await look('env', 'KEY'), '[redacted:vault:extensions/peek/env/KEY]')
 })
 
-test('it cannot read the vault, the configuration, the database or another extension', async ({ world, look }) => {
+test('a confined process cannot read the vault, the configuration, the database or another extension', async ({
+  world,
+  look,
+}) => {
   const inHome = readdirSync(world.home, { withFileTypes: true }).filter(entry => entry.isFile())
   const files = inHome.map(({ name }) => name)
   assert.ok(files.includes('config.json') && files.some(name => name.startsWith('vault')), files.join(' '))
@@ -166,7 +169,7 @@ test('it cannot read the vault, the configuration, the database or another exten
   assert.is(await look('there', world.root), 'false', 'a workspace')
 })
 
-test('it has no variable of the daemon but those of every program', async ({ look }) => {
+test('a confined process has only the standard variables of the daemon', async ({ look }) => {
   assert.is(await look('env', 'SECRET_OF_THE_DAEMON'), 'unset')
   assert.is(await look('env', 'SVC_HOME'), 'unset')
   const environ = await look('read', '/proc/1/environ')
@@ -174,7 +177,10 @@ test('it has no variable of the daemon but those of every program', async ({ loo
   assert.not.match(await look('names'), /SECRET|TOKEN|MASTER/)
 })
 
-test('it keeps files in its own folder, and sees that of no other extension', async ({ world, look }) => {
+test('a confined process keeps files in its own folder, and sees no folder of another extension', async ({
+  world,
+  look,
+}) => {
   const data = await look('data')
   assert.is(data, path.join(world.home, 'extension-data', 'peek'))
   const file = path.join(data, 'kept')
@@ -186,7 +192,7 @@ test('it keeps files in its own folder, and sees that of no other extension', as
   assert.is(await look('read', path.join(other, 'kept')), 'ENOENT')
 })
 
-test('it writes nowhere but into its data folder and a temporary one of its own', async ({ world, look }) => {
+test('a confined process writes only to its data folder and its temporary folder', async ({ world, look }) => {
   const own = path.join(world.home, 'extensions', 'peek', 'made')
   for (const file of [own, '/etc/made', '/usr/made']) assert.is(await look('write', file), 'EROFS', file)
   // What lies beside its folder is one of the sandbox, which goes with it.
@@ -201,7 +207,7 @@ test('it writes nowhere but into its data folder and a temporary one of its own'
   assert.not(existsSync(temporary), 'that of the daemon is another one')
 })
 
-test('a removal keeps its files and its state for the next installation, a purge deletes both', async ({
+test('a removal keeps files and state for the next installation, a purge deletes both', async ({
   world,
   ask,
   install,

@@ -82,7 +82,7 @@ async function open() {
   }
 }
 
-test('an extension from a catalog prompts where the operator allowed it, and an update that asks for more asks again', async () => {
+test('a catalog extension sends prompts with consent of the operator, and an update with more asks again', async () => {
   const s = await open()
   try {
     await run(s)

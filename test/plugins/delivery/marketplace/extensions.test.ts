@@ -45,7 +45,7 @@ async function open() {
   }
 }
 
-test('what is published is found, installed by its id and updated, held to the checksum of the catalog', async () => {
+test('a published extension is found, installed by id and updated, checked against the catalog checksum', async () => {
   const { world, catalog, keys, publish, feedOf, install, update } = await open()
   const { sha256 } = await publish('1.0.0', keys[0])
   await world.use(catalog)
@@ -76,7 +76,7 @@ test('what is published is found, installed by its id and updated, held to the c
   await world[Symbol.asyncDispose]()
 })
 
-test('another author, no author and another archive are refused, and what is installed stays', async () => {
+test('another author, no author and another archive are refused, and the installed version stays', async () => {
   const { world, catalog, keys, publish, change, install, update } = await open()
   await publish('1.0.0', keys[0])
   await world.use(catalog)
@@ -115,7 +115,7 @@ test('another author, no author and another archive are refused, and what is ins
   await world[Symbol.asyncDispose]()
 })
 
-test('two entries of one name are refused, whichever of them is asked for', async () => {
+test('two entries of one name are refused, whichever is requested', async () => {
   const { world, catalog, keys, publish, feedOf, install } = await open()
   await publish('1.0.0', keys[0])
   await world.use(catalog)
@@ -149,7 +149,7 @@ test('an update by another author is refused, also after a restart', async () =>
   await again[Symbol.asyncDispose]()
 })
 
-test('a digest of the request that is not the signed one is refused', async () => {
+test('a request digest that differs from the signed one is refused', async () => {
   const { world, catalog, keys, publish, install } = await open()
   await publish('1.0.0', keys[0])
   await world.use(catalog)
@@ -171,12 +171,12 @@ const versions: readonly (readonly [offered: string, installed: string, newer: b
   ['latest', '1.0.0', false],
 ]
 
-test('versions are ordered as semantic versions, and what is none is never newer', () => {
+test('versions are ordered as semantic versions, and an invalid one is never newer', () => {
   for (const [offered, installed, newer] of versions)
     assert.is(isNewer(offered, installed), newer, `${offered} after ${installed}`)
 })
 
-test('an update of an extension goes back to no earlier pre-release', async () => {
+test('an extension is not updated to an earlier pre-release', async () => {
   const { world, catalog, keys, publish, install, update } = await open()
   await publish('2.1.0-rc.10', keys[0])
   await world.use(catalog)

@@ -10,7 +10,7 @@ import { author, feed, openMarketplace, published, serveCatalog } from './scene.
 
 const sample = fileURLToPath(new URL('../../../../examples/marketplace', import.meta.url))
 
-test('the sample catalog is read from its folder and over HTTP, searched, and its skills are installed', async () => {
+test('the sample catalog is read from folder and HTTP, searched, and its skills are installed', async () => {
   await using world = await openMarketplace()
   await using http = await serveCatalog()
   for (const name of [
@@ -78,7 +78,7 @@ test('the sample catalog is read from its folder and over HTTP, searched, and it
   assert.is((await world.kernel.request('GET', '/api/marketplace/skill?scope=workspace')).status, 400)
 })
 
-test('what an installed skill was changed to by hand is not handed out', async () => {
+test('an installed skill changed by hand is not served', async () => {
   await using world = await openMarketplace()
   await using http = await serveCatalog()
   const { archive, bytes, entry } = published('deploy', { more: [{ path: 'notes/more.md', body: 'More.' }] })
@@ -107,7 +107,7 @@ test('what an installed skill was changed to by hand is not handed out', async (
   assert.is((await world.show('deploy')).diagnostics[0].failure.code, 'provenance_invalid')
 })
 
-test('an update names an installed skill that was changed by hand, and installing it again mends it', async () => {
+test('an update names an installed skill changed by hand, and a new install repairs it', async () => {
   await using world = await openMarketplace()
   await using http = await serveCatalog()
   const { archive, bytes, entry } = published('deploy')
@@ -128,7 +128,7 @@ test('an update names an installed skill that was changed by hand, and installin
   assert.is((await world.install('deploy')).body.skill.status, 'unchanged')
 })
 
-test('the newest version of a skill is installed, in whatever order its catalog has them', async () => {
+test('the newest version of a skill is installed, whatever the order of its catalog', async () => {
   await using world = await openMarketplace()
   await using http = await serveCatalog()
   const all = ['1.9.0', '1.10.0', '1.2.0'].map(version => published('deploy', { version }))
@@ -140,7 +140,7 @@ test('the newest version of a skill is installed, in whatever order its catalog 
   assert.is((await world.show('deploy')).provenance.version, '1.10.0')
 })
 
-test('a catalog that is broken, huge, slow or gone leaves the copy from before, which is said to be stale', async () => {
+test('a broken, huge, slow or missing catalog leaves the previous copy, marked as stale', async () => {
   await using http = await serveCatalog()
   const { archive, bytes, entry } = published('deploy')
   const world = await openMarketplace()
@@ -200,7 +200,7 @@ test('a catalog that is broken, huge, slow or gone leaves the copy from before, 
   await later.kernel.close()
 })
 
-test('a catalog without a feed has nothing of that kind; one without any cannot be read', async () => {
+test('a catalog without a feed has none of that kind; one without any feed cannot be read', async () => {
   await using http = await serveCatalog()
   const { archive, bytes, entry } = published('deploy')
   http.files.set('skills.json', feed([entry])).set(archive, bytes)
@@ -234,7 +234,7 @@ test('a catalog without a feed has nothing of that kind; one without any cannot 
   assert.equal((await searched())[2], ['skill', 1, true, true], 'the copy from before')
 })
 
-test('an archive that is not the one meant, or leads out, or hides something, is refused and nothing is written', async () => {
+test('an archive that is wrong, escapes or hides something is refused, and nothing is written', async () => {
   await using world = await openMarketplace()
   await using http = await serveCatalog()
   await world.use(http.url)
@@ -288,7 +288,7 @@ test('an archive that is not the one meant, or leads out, or hides something, is
   assert.is((await world.request('GET', '/api/skills/{name}/content', 'deploy')).body.content, 'My own.')
 })
 
-test('an entry whose archive has no address is left out, and says so', async () => {
+test('an entry without an archive address is skipped and reported', async () => {
   await using world = await openMarketplace()
   await using http = await serveCatalog()
   await world.use(http.url)
@@ -314,7 +314,7 @@ test('an entry whose archive has no address is left out, and says so', async () 
   assert.is((await world.kernel.request('GET', '/api/marketplace/extension/odd')).status, 404)
 })
 
-test('a skill that was signed is updated only by its author', async () => {
+test('a signed skill is updated only by its author', async () => {
   await using world = await openMarketplace()
   await using http = await serveCatalog()
   await world.use(http.url)
@@ -353,7 +353,7 @@ test('a skill that was signed is updated only by its author', async () => {
   assert.is((await world.remove('nothing')).body.code, 'skill_not_managed')
 })
 
-test('entries are ranked by where the words are, and read page by page', async () => {
+test('entries are ranked by the position of the words and paged', async () => {
   await using world = await openMarketplace()
   await using http = await serveCatalog()
   await world.use(http.url)

@@ -45,7 +45,7 @@ async function open() {
   }
 }
 
-test('an entry becomes a server: values in the file, secrets in the vault, and where it came from', async () => {
+test('an entry becomes a server with values in the file, secrets in the vault, and its source', async () => {
   const { catalog, world, install } = await open()
   const { status, body } = await install('notes', { ROOT: { value: '/tmp' }, TOKEN: { value: 'hush-hush-hush' } })
   assert.is(status, 200, JSON.stringify(body))
@@ -71,7 +71,7 @@ test('an entry becomes a server: values in the file, secrets in the vault, and w
   await world[Symbol.asyncDispose]()
 })
 
-test('a server with a login says that somebody has to log in, and one without does not', async () => {
+test('a server with a login names the login command, and one without does not', async () => {
   const { catalog, world, install } = await open()
   assert.is((await install('far')).body.next_step, 'authorize')
   assert.is((await install('plain')).body.next_step, 'none')
@@ -79,7 +79,7 @@ test('a server with a login says that somebody has to log in, and one without do
   await world[Symbol.asyncDispose]()
 })
 
-test('what is missing, unknown or of somebody else is refused, and nothing is written', async () => {
+test('missing, unknown or foreign values are refused, and nothing is written', async () => {
   const { catalog, world, install, list } = await open()
   const refused = async (expected: readonly unknown[], ...args: Parameters<typeof install>) => {
     const { status, body } = await install(...args)

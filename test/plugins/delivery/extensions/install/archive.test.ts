@@ -138,14 +138,14 @@ for (const [what, reason, bytes] of refusals) {
   })
 }
 
-test('an archive larger than allowed is refused unread', async () => {
+test('an archive over the size limit is refused unread', async () => {
   await writeFile(archive, '')
   await truncate(archive, limits.archiveBytes + 1)
   const fault = await faultFrom(installer.install({ path: archive }, operator))
   assert.is(fault.details?.reason, 'too_large')
 })
 
-test('a harmless archive is installed: one folder around it is taken off, long names and the executable bit are kept', async () => {
+test('a harmless archive is installed: one enclosing folder is removed, long names and the executable bit stay', async () => {
   const deepName = `${'folder-with-a-long-name/'.repeat(8)}file`
   await writeFile(
     archive,

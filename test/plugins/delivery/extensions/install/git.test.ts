@@ -44,7 +44,7 @@ function commit(folder: string): string {
 
 const unverified = { source: 'git', allowUnverified: true } as const
 
-test('a repository is installed from its objects; an update takes what its branch has now', async () => {
+test('a repository is installed from its objects; an update takes the head of its branch', async () => {
   const folder = await repository('plain', { 'bin/run': '#!/bin/sh\n' })
   await chmod(path.join(folder, 'bin/run'), 0o755)
   const first = commit(folder)
@@ -75,7 +75,7 @@ test('a repository is installed from its objects; an update takes what its branc
   assert.equal(await readdir(path.join(inside, '.staging')), [])
 })
 
-test('nothing is run and nothing believed but the objects: no hooks, filters, settings of the repository or the user', async () => {
+test('an install from git runs no hooks or filters and reads no settings of the repository or the user', async () => {
   const folder = await repository('hostile', { '.gitattributes': '* filter=evil\n', file: 'as it is\n' })
   const evil = path.join(work, 'evil')
   const script = `#!/bin/sh\ntouch ${owned}\ncat\n`
@@ -112,7 +112,7 @@ test('a link in the tree and a submodule are refused', async () => {
   assert.is(fault.details?.reason, 'submodule', fault.message)
 })
 
-test('a tree that says .., .git or a name that is there in two cases is refused', async () => {
+test('a tree with .., .git or names that differ only by case is refused', async () => {
   const odd = await repository('odd')
   const blob = git(odd, 'rev-parse', 'HEAD:extension.toml')
   for (const [names, reason] of [
@@ -158,21 +158,21 @@ for (const version of ['--upload-pack=x', '-x', 'a..b', 'a:b', '+a', 'a b', '@{u
     assert.is(fault.code, 'extension_source_invalid')
   })
 
-test('a repository that is none and a branch that is not there are named', async () => {
+test('an invalid repository and a missing branch are named', async () => {
   for (const request of [{ path: work }, { path: path.join(work, 'plain'), version: 'nowhere' }]) {
     const fault = await faultFrom(installer.install({ ...unverified, ...request }, operator))
     assert.is(fault.code, 'extension_source_unreachable', fault.message)
   }
 })
 
-test('without git the fault says so', async () => {
+test('a missing git is named in the fault', async () => {
   const bare = await scene({}, { env: { PATH: '/nowhere' } })
   const fault = await faultFrom(bare.installer.install({ ...unverified, path: path.join(work, 'plain') }, operator))
   assert.is(fault.code, 'extension_git_unavailable', fault.message)
   await bare.close()
 })
 
-test('no process is left', () => {
+test('no process remains', () => {
   const own = kernel.host.plugins().filter(({ name }) => !base.some(one => one.name === name))
   assert.is(own.length, 1)
   assert.not.match(execFileSync('ps', ['-eo', 'args']).toString(), new RegExp(`${home}`))

@@ -80,7 +80,7 @@ test.after(async () => {
   await rm(work, { recursive: true })
 })
 
-test('a folder is copied, without its history; its provenance says where it came from', async () => {
+test('a folder is copied without its history, with its provenance', async () => {
   await files(demo, { '.git/config': 'history', 'docs/a': 'a' })
   const provenance = await installer.install({ path: demo }, operator)
   assert.equal(await contents(path.join(inside, 'demo')), {
@@ -98,7 +98,7 @@ test('a folder is copied, without its history; its provenance says where it came
   assert.equal(await readdir(staging), [])
 })
 
-test('what is there is not overwritten: neither an installed one nor a folder put there by hand', async () => {
+test('an existing extension or folder is not overwritten by an install', async () => {
   const fault = await faultFrom(installer.install({ path: demo }, operator))
   assert.is(fault.code, 'extension_installed')
   await files(path.join(inside, 'by-hand'), { 'extension.toml': manifest('by-hand'), mine: 'mine' })
@@ -116,7 +116,7 @@ for (const [when, to] of [
   ['while an extension is staged', staging],
   ['at the last moment', path.join(inside, 'late')],
 ] as const) {
-  test(`a folder that appears by hand ${when} stays, and the install says so`, async () => {
+  test(`a folder created by hand ${when} stays, and the install reports it`, async () => {
     const late = await files(path.join(work, 'late'), { 'extension.toml': manifest('late') })
     const target = path.join(inside, 'late')
     inTheWay = {
@@ -134,7 +134,7 @@ for (const [when, to] of [
   })
 }
 
-test('each step of an intent leads to the phase that the table names, from every sight', () => {
+test('each step of an intent leads to the phase of the table from every state', () => {
   const steps: Record<string, (sight: Sight) => Sight> = {
     moveAside: sight => ({ ...sight, target: false, aside: true }),
     moveIn: sight => ({ ...sight, fresh: false, target: true }),
@@ -158,7 +158,7 @@ test('each step of an intent leads to the phase that the table names, from every
   assert.equal([...reached].sort(), Object.keys(transitions).sort())
 })
 
-test('an update takes what the source has now; a preview shows it first, and holds it to that', async () => {
+test('an update takes the current source; a preview shows it first, and its digest binds the update', async () => {
   const more = '[subprocess]\ncommand = "./run"\n[permissions]\nrequires = ["sessions/list"]\n'
   await files(demo, { 'extension.toml': manifest('demo', '2.0.0', more) })
   const before = await contents(path.join(inside, 'demo'))
@@ -187,7 +187,7 @@ test('an update takes what the source has now; a preview shows it first, and hol
   )
 })
 
-test('an update that is another extension changes nothing', async () => {
+test('an update to another extension changes nothing', async () => {
   const before = await contents(path.join(inside, 'demo'))
   await files(demo, { 'extension.toml': manifest('other') })
   assert.is((await faultFrom(installer.update('demo', {}, operator))).code, 'extension_changed_name')
@@ -196,7 +196,7 @@ test('an update that is another extension changes nothing', async () => {
   await seen()
 })
 
-test('a disk that refuses the second rename of an update has the old files back', async () => {
+test('a disk that refuses the second rename of an update restores the old files', async () => {
   const before = await contents(path.join(inside, 'demo'))
   inTheWay = {
     to: path.join(inside, 'demo'),
@@ -211,7 +211,7 @@ test('a disk that refuses the second rename of an update has the old files back'
   assert.is((await installer.update('demo', {}, operator)).current.version, '3.0.0')
 })
 
-test('a batch stops at the first that fails and keeps what it did before', async () => {
+test('a batch stops at the first failure and keeps earlier installs', async () => {
   for (const name of ['a-first', 'z-last']) {
     const folder = await files(path.join(work, name), { 'extension.toml': manifest(name) })
     await installer.install({ path: folder }, operator)
@@ -238,7 +238,7 @@ test('a batch stops at the first that fails and keeps what it did before', async
   )
 })
 
-test('a removal is refused by those that depend on it; else its folder goes, and its records only when purged', async () => {
+test('a removal is refused by its dependents; else its folder is deleted, and its records only by purge', async () => {
   const { db, records } = holder.kernel
   const source = { kind: 'extension', id: 'demo' }
   const record = (id: string, from: { kind: string; id: string }) => ({ id, actor: { ...operator, source: from } })
@@ -267,7 +267,7 @@ test('a removal is refused by those that depend on it; else its folder goes, and
   assert.equal(await seen(), [['extension.removed', { name: 'demo', purged: true }]])
 })
 
-test('a manifest that is not valid, or asks for a newer svc is refused', async () => {
+test('a manifest that is invalid or requires a newer svc is refused', async () => {
   const cases: [string, string][] = [
     ['extension_manifest_missing', ''],
     ['extension_manifest_invalid', '[extension]\nname = "x"\nversion = "one"\n'],
@@ -283,7 +283,7 @@ test('a manifest that is not valid, or asks for a newer svc is refused', async (
   assert.equal(await readdir(staging), [])
 })
 
-test('an archive from the network is taken with its digest, or unverified where the request and the policy allow', async () => {
+test('an archive from the network needs its digest, or permission by request and policy', async () => {
   const more = '[subprocess]\ncommand = "./run"\n[permissions]\nrequires = ["sessions/list", "tasks/create"]\n'
   const bytes = tarball({ path: 'extension.toml', body: manifest('netted', '1.0.0', more) })
   const server = createServer((request, response) => {
@@ -326,7 +326,7 @@ test('an archive from the network is taken with its digest, or unverified where 
   }
 })
 
-test('an address leads on to one that is as safe, and to no file', () => {
+test('a redirect leads only to an address as safe as the first, and to no file', () => {
   const may = (from: string, to: string) => mayLeadTo(new URL(from), new URL(to))
   assert.equal(
     [may('http://a', 'http://a/b'), may('http://a', 'https://b'), may('https://a', 'https://b')],
@@ -354,14 +354,14 @@ for (const [what, request] of [
   ['a source that nobody knows', { path: '/tmp', source: 'carrier-pigeon' }],
   ['nothing', {}],
 ] as const) {
-  test(`${what} is no source, and no secret of it is shown`, async () => {
+  test(`${what} is no source, and its secret is not shown`, async () => {
     const fault = await faultFrom(installer.install(request, operator))
     assert.is(fault.code, 'extension_source_invalid', fault.message)
     assert.not.match(JSON.stringify([fault.message, fault.details, await seen()]), /hunter2/)
   })
 }
 
-test('two at once are one after the other', async () => {
+test('concurrent installs run one after the other', async () => {
   const folders = await Promise.all(
     ['x-one', 'x-two'].map(name => files(path.join(work, name), { 'extension.toml': manifest(name) })),
   )

@@ -22,7 +22,7 @@ const talking = (text: string, version: string) => {
   return { ...rest, 'extension.toml': toml.replace('1.0.0', version), 'main.js': main.replace('1.0.0', version) }
 }
 
-test('an extension stays loaded when it is looked at between the two renames of its update', async () => {
+test('an extension stays loaded when it is scanned between the two renames of its update', async () => {
   const folder = await files(path.join(work, 'talk'), talking('one', '1.0.0'))
   const installed = await svc.request('POST', '/api/extensions', { path: folder })
   assert.is(installed.status, 201, JSON.stringify(installed.body))

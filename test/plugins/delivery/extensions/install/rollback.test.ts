@@ -53,7 +53,7 @@ for (const [what, next] of [
   ['throws as it is imported', broken('2.0.0')],
   ['throws as it starts', talking('two', '2.0.0', "throw new Error('version 2.0.0 is broken')")],
 ] as const)
-  test(`an update to a version that ${what} fails: the one before stays in its folder, is shown and runs`, async () => {
+  test(`an update to a version that ${what} fails: the previous one stays installed, listed and running`, async () => {
     const { svc, folder } = await installed(`one ${what}`)
     await files(folder, next)
     told.length = 0
@@ -82,7 +82,7 @@ for (const [to, loads] of [
   ['a version that does not start', false],
   ['one that starts', true],
 ] as const)
-  test(`an update to ${to} that ended with the daemon is carried on by the next one`, async () => {
+  test(`an interrupted update to ${to} is continued by the next daemon`, async () => {
     const home = await temporaryFolder('killed')
     const { svc, folder } = await installed(`killed ${loads}`, home)
     await files(folder, loads ? talking('two', '2.0.0') : broken('2.0.0'))
@@ -108,7 +108,7 @@ for (const [to, loads] of [
     await rm(home, { recursive: true })
   })
 
-test('a folder that was changed by hand and does not load: what started last runs, also after a restart, and both versions are shown', async () => {
+test('a folder broken by hand: the last good version runs, also after a restart, and both versions are shown', async () => {
   const home = await temporaryFolder('by-hand')
   const svc = await scene({ [name]: talking('one', '1.0.0') }, { home })
   await svc.until(name, active)
@@ -137,7 +137,7 @@ test('a folder that was changed by hand and does not load: what started last run
   await rm(home, { recursive: true })
 })
 
-test('a manifest that changed with the time, size and inode of the one before is read again', async () => {
+test('a manifest changed with equal time, size and inode is reread', async () => {
   const svc = await scene({ plain: { 'extension.toml': 'name = "plain"\nversion = "1.0.0"\n' } })
   const at = path.join(svc.home, 'extensions', 'plain', 'extension.toml')
   const archived = new Date(0)
@@ -155,7 +155,7 @@ test('a manifest that changed with the time, size and inode of the one before is
   await svc.close()
 })
 
-test('purging an extension that does not start removes records of kinds that it brought when it did', async () => {
+test('purging an extension that does not start removes records of its earlier kinds', async () => {
   const surface = `kinds: [{ name: 'acme.word', spec: v.any(), maxBytes: 1000, onDemand: true }],`
   const all = talking('one', '1.0.0')
   const own = { ...all, 'main.js': String(all['main.js']).replace('routes: [', `${surface}\n  routes: [`) }
@@ -179,7 +179,7 @@ test('purging an extension that does not start removes records of kinds that it 
   await rm(home, { recursive: true })
 })
 
-test('one that was left out of this run is tried again once its code is another, and a reload of the same code fails', async () => {
+test('an extension skipped in this run is retried once its code changes, and a reload of the same code fails', async () => {
   const home = await temporaryFolder('left-out')
   const svc = await scene({ [name]: talking('one', '1.0.0') }, { home })
   await svc.until(name, active)
@@ -205,7 +205,7 @@ test('one that was left out of this run is tried again once its code is another,
   await rm(home, { recursive: true })
 })
 
-test('a folder that was exchanged within a moment, all times those of an archive, is noticed', async () => {
+test('a folder replaced within a moment with archive times is noticed', async () => {
   const svc = await scene({ [name]: talking('one', '1.0.0') })
   await svc.until(name, active)
   const at = path.join(svc.home, 'extensions', name)

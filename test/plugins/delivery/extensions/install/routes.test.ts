@@ -30,7 +30,7 @@ const talking = (text: string, version: string) => {
   }
 }
 
-test('an extension is installed, speaks at once, is updated, keeps being switched off, and leaves nothing when purged', async () => {
+test('an extension is installed, enabled at once, updated, stays disabled, and is purged without a trace', async () => {
   const folder = await files(path.join(work, 'talk'), talking('one', '1.0.0'))
   const preview = await svc.request('POST', '/api/extensions/preview', { path: folder })
   assert.is(preview.status, 200)
@@ -98,7 +98,7 @@ test('an extension is installed, speaks at once, is updated, keeps being switche
   assert.equal(await readdir(path.join(svc.home, 'extensions')), ['.staging'])
 })
 
-test('refusals have their status, code and reason', async () => {
+test('each refusal has its status, code and reason', async () => {
   const request = async (body: unknown) => {
     const { status, body: reply } = await svc.request('POST', '/api/extensions', body)
     return [status, reply.code]
@@ -124,7 +124,7 @@ const send = (text: string, version: string, more = '') => {
   return { ...sent, 'main.js': `${more}${sent['main.js']}` }
 }
 
-test('the archive of the next version takes the place of the one that is installed, with its data, and goes back', async () => {
+test('the archive of the next version replaces the installed one with its data, and can be rolled back', async () => {
   const first = await packed('acme.talk-1.0.0.tar.gz', send('one', '1.0.0'))
   const second = await packed('acme.talk-2.0.0.tar.gz', send('two', '2.0.0'))
   const broken = await packed('acme.talk-3.0.0.tar.gz', send('three', '3.0.0', 'throw new Error("no")\n'))

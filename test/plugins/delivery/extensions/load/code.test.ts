@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert'
 import { CodeCache } from '../../../../../plugins/delivery/extensions/load/code.js'
 import { temporaryFolder } from '../../../../harness/kernel.js'
 
-test('the end waits for copies that are being made, and refuses those that would begin behind it', async () => {
+test('shutdown waits for pending copies and refuses new ones', async () => {
   const home = await temporaryFolder('copies')
   const [root, cache] = [path.join(home, 'acme.a'), path.join(home, 'cache')]
   await mkdir(root)

@@ -22,7 +22,7 @@ async function spawnLate({ argv: [command = '', ...args], cwd, env }: SpawnReque
   return { pid, startTime: '', stdin, stdout, stderr, exited, alive: false, stop: end, kill: () => {} }
 }
 
-test('a syntax error is placed also when its process ends before what it printed was read', async () => {
+test('a syntax error has a position also when its process ends before its output is read', async () => {
   const root = await temporaryFolder('places')
   const folder = path.join(root, 'copy')
   await mkdir(folder)

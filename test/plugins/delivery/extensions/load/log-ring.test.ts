@@ -29,7 +29,7 @@ test('a line costs the same when the ring is full', () => {
   assert.ok(full < 10 * empty, `${full} ms a line, ${empty} ms while it is empty`)
 })
 
-test('a flood of lines is muted with one note, and heard again when it is over', async () => {
+test('a flood of lines is muted with one note, and ends with it', async () => {
   const { clock, ring: log, said } = ring()
   for (let n = 0; n < 20; n++)
     assert.ok(log.push(Buffer.from('err line\n'.repeat(MIB / 9))), 'a burst of 20 MiB is no reason to end it')
@@ -44,7 +44,7 @@ test('a flood of lines is muted with one note, and heard again when it is over',
   assert.is(notes().length, 2)
 })
 
-test('half of a value is never kept: where the output ends, and where it is heard again', async () => {
+test('a value is never kept in part where the output ends or resumes', async () => {
   const secret = 'correct horse/"battery" staple'
   for (const form of [secret, encodeURIComponent(secret), Buffer.from(secret).toString('base64')]) {
     const { clock, ring: log, said } = ring()
@@ -63,7 +63,7 @@ test('half of a value is never kept: where the output ends, and where it is hear
   }
 })
 
-test('a process that goes on flooding is not tolerated, whatever it writes', () => {
+test('a process that keeps flooding is not tolerated, whatever it writes', () => {
   for (const text of ['err line\n', 'x', '\n', '\u{fffd}\u0000']) {
     const { ring: log } = ring()
     const mib = Buffer.from(text.repeat(MIB)).subarray(0, MIB)

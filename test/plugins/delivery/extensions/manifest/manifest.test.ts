@@ -62,7 +62,7 @@ for (const [text, line, key] of invalid) {
   })
 }
 
-test('a tool, a hook and an MCP server that are not valid cost themselves, and are named by file, line and key', () => {
+test('an invalid tool, hook or MCP server is skipped and named by file, line and key', () => {
   const manifest = parseManifest(
     `${HEAD}[subprocess]
 command = "./bin"
@@ -115,12 +115,12 @@ url = "http://x"
     )
 })
 
-test('a byte order mark and members that are null are no fault of a manifest', () => {
+test('a byte order mark and null members are valid in a manifest', () => {
   const text = '\uFEFF{"name":"demo","version":"1.0.0","description":null,"tools":null}'
   assert.is(parseManifest(text, '/x/extension.json').description, undefined)
 })
 
-test('JSON and TOML say the same; core keys stand at the root or in [extension]', () => {
+test('JSON and TOML are equivalent; core keys stand at the root or in [extension]', () => {
   const toml = parseManifest(
     '[extension]\nname = "demo"\nversion = "0.2.0"\nrequires_env = ["TOKEN"]\n[subprocess]\ncommand = "./bin"\n[permissions]\nrequires = ["resources/snapshot"]\n',
     '/x/extension.toml',
@@ -138,7 +138,7 @@ test('JSON and TOML say the same; core keys stand at the root or in [extension]'
   assert.equal(toml, json)
 })
 
-test('JSON: line and key too, a key that stands twice, and no comments', () => {
+test('JSON errors have line and key; duplicate keys and comments are refused', () => {
   const { details } = refusal('{\n "name": "demo",\n "version": 3\n}', '/x/extension.json')
   assert.equal(details, { file: '/x/extension.json', line: '3', key: 'version' })
   assert.equal(refusal('{\n "name": "a",\n "name": "b"\n}', '/x/extension.json').details?.line, '3')
@@ -146,13 +146,13 @@ test('JSON: line and key too, a key that stands twice, and no comments', () => {
   assert.is(refusal('[]', '/x/extension.json').details?.line, '1')
 })
 
-test('no message quotes a value: it may be a secret', () => {
+test('no message quotes a value, because it may be a secret', () => {
   const { message } = refusal(`${HEAD}[subprocess]\ncommand = "x"\n[subprocess.secret_env]\nTOKEN = "hunter2"`)
   assert.not.match(message, 'hunter2')
   assert.match(message, 'subprocess.secret_env.TOKEN')
 })
 
-test('TOML is read before JSON; a folder without either is named', async () => {
+test('TOML is read before JSON; a folder without a manifest is named', async () => {
   const files = (map: Record<string, string>) => async (path: string) => map[path]
   const both = { '/x/extension.toml': HEAD, '/x/extension.json': '{"name":"other","version":"1.0.0"}' }
   assert.is((await readManifest('/x', files(both))).name, 'demo')
@@ -162,7 +162,7 @@ test('TOML is read before JSON; a folder without either is named', async () => {
   assert.match(huge.message, '262144')
 })
 
-test('a manifest that is nested too deeply is refused like any other that cannot be read', () => {
+test('a manifest nested too deeply is refused like any other unreadable one', () => {
   const deep = '['.repeat(20_000) + ']'.repeat(20_000)
   for (const text of [deep, `{"name":"demo","version":"1.0.0","resources":${deep}}`]) {
     const { code, message } = refusal(text, '/x/extension.json')
@@ -171,7 +171,7 @@ test('a manifest that is nested too deeply is refused like any other that cannot
   }
 })
 
-test('ids of tools, versions, and the size of the Host API', () => {
+test('tool ids, versions, and the size of the Host API are checked', () => {
   assert.is(toolId('Vendor.Demo-Pack', '--Find Things!'), 'ext__vendor_demo_pack__find_things')
   assert.ok(isAtLeast('0.3.0', '0.3.0'))
   assert.ok(isAtLeast('0.10.0', '0.9.9'))

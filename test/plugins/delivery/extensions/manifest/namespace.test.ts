@@ -19,7 +19,7 @@ const named = (vendor: string, more: Partial<Plugin> = {}): Plugin => ({
   ...more,
 })
 
-test('names in an extension must begin with its vendor; one in the place of a plugin may have the names of that plugin', () => {
+test('names in an extension begin with its vendor; a replacement may use the names of its plugin', () => {
   assert.equal(namespaceProblems(named('acme')), [])
   assert.equal(namespaceProblems(named('acmes')), [
     'the kind acmes.item does not begin with "acme."',

@@ -89,7 +89,7 @@ async function until(subscription_id: string, wanted: (all: Reply[]) => boolean)
   return all
 }
 
-test('events of a session come as notifications: all, from a sequence on, or of some types, until it ends', async () => {
+test('session events are notifications: all, after a sequence, or by type, until the session ends', async () => {
   const at = await session()
   const { subscription_id, last_sequence } = await done('sessions/subscribe', at)
   await done('sessions/prompt', { ...at, text: 'say hello', on_behalf_of: { id: 'U1', name: 'Ada L.', via: 'irc' } })
@@ -125,7 +125,7 @@ test('events of a session come as notifications: all, from a sequence on, or of 
   assert.is(await code('sessions/subscribe', { ...at, types: [] }), 'invalid_params')
 })
 
-test('a process that does not read is waited for, then told of a gap, and reads on', async () => {
+test('a slow process is waited for, then gets a gap notice, and continues', async () => {
   const at = await session()
   const { subscription_id } = await done('sessions/subscribe', at)
   const file = path.join(root, 'go')
@@ -178,7 +178,7 @@ test('permission questions are listed and answered; a turn is canceled', async (
   assert.is(await code('sessions/steer', { ...other, text: 'x' }), 'no_active_prompt')
 })
 
-test('a file comes with a prompt as bytes, and goes with a prompt that is refused', async () => {
+test('a file is attached to a prompt as bytes, and deleted with a refused prompt', async () => {
   const at = await session()
   const data = Buffer.from('count to three').toString('base64')
   const file = { name: 'to "do".txt', mime_type: 'text/plain', data }
@@ -208,7 +208,7 @@ function countFiles(session: string): { count: number } {
   return row ?? { count: 0 }
 }
 
-test('values are kept under keys, within limits, and others do not see them', async () => {
+test('values are stored under keys within limits, invisible to other extensions', async () => {
   await done('state/put', { key: 'cursor', value: { at: 7 } })
   await done('state/put', { key: 'room/1', value: 'a' })
   await done('state/put', { key: 'room/2', value: null })
@@ -241,7 +241,7 @@ test('values are kept under keys, within limits, and others do not see them', as
   await other.runtime.stop({ deadlineMs: 0 })
 })
 
-test('a secret is read anew; a folder for files is the own one of the extension', async () => {
+test('a secret is reread; the file folder belongs to the extension', async () => {
   const secret = async (name: string) => done('secrets/get', { name })
   assert.equal(await secret('TOKEN'), { name: 'TOKEN', value: 'first-secret' })
   await request('PUT', '/api/vault/secrets', { ref: 'vault:extensions/probe/token', secret_value: 'second-secret' })

@@ -54,7 +54,7 @@ const faults: readonly (readonly [string, string, object, RegExp])[] = [
   ['exits later', 'exit', { code: 7 }, /ended with code 7/],
 ]
 for (const [what, doing, more, expected] of faults) {
-  test(`a process that ${what} is ended and started again; the other goes on`, async () => {
+  test(`a process that ${what} is killed and restarted; the other one continues`, async () => {
     const { reason, made } = await failureOf(doing, {}, more)
     assert.match(reason, expected)
     assert.match(made.said(), expected)
@@ -64,7 +64,7 @@ for (const [what, doing, more, expected] of faults) {
   })
 }
 
-test('garbage from the start is shown in the log', async () => {
+test('garbage at the start is shown in the log', async () => {
   const made = await world.make({ ways: { at: 'garbage' } })
   const error = await made.runtime.start().catch(failure => failure)
   assert.match(String(error), /not messages/)
@@ -72,7 +72,7 @@ test('garbage from the start is shown in the log', async () => {
   await made.runtime.stop({ deadlineMs: 0 })
 })
 
-test('a process that does not read its input is ended', async () => {
+test('a process that does not read its input is killed', async () => {
   const made = await world.make()
   await made.runtime.start()
   made.tell('deaf').catch(() => {})
@@ -88,7 +88,7 @@ test('a process that does not read its input is ended', async () => {
   await made.runtime.stop({ deadlineMs: 0 })
 })
 
-test('a call without an answer ends by its deadline, and no more than 256 wait', async () => {
+test('a call without an answer ends at its deadline, and at most 256 wait', async () => {
   const { runtime, tell } = await world.make()
   await runtime.start()
   const calls = Array.from({ length: 300 }, () => tell('silent').catch(error => error.message as string))
@@ -100,7 +100,7 @@ test('a call without an answer ends by its deadline, and no more than 256 wait',
   await runtime.stop({ deadlineMs: 0 })
 })
 
-test('what a process does not implement is not sent, and its errors are told without secrets', async () => {
+test('unimplemented methods are not sent, and errors of a process are reported without secrets', async () => {
   const { runtime, tell, said } = await world.make({ subprocess: { secret_env: { KEY: 'env:PROBE_SECRET' } } })
   await runtime.start()
   const code = (failure: { code: string }) => failure.code
@@ -114,7 +114,7 @@ test('what a process does not implement is not sent, and its errors are told wit
   assert.is(await runtime.call('tools/call', {}).catch(code), 'extension_not_running')
 })
 
-test('health is asked for: well, unwell, and ended after three complaints in a row', async () => {
+test('health is probed: healthy, unhealthy, and killed after three failures in a row', async () => {
   const { runtime, tell } = await world.make()
   const seen: string[] = []
   runtime.onChange(() => seen.push(runtime.state.status))
@@ -135,7 +135,7 @@ test('health is asked for: well, unwell, and ended after three complaints in a r
   await runtime.stop({ deadlineMs: 0 })
 })
 
-test('an answer to a health check without the member that it needs is told as such', async () => {
+test('a health reply without its required member is reported as such', async () => {
   const { runtime, tell } = await world.make()
   await runtime.start()
   await tell('vague')
@@ -145,7 +145,7 @@ test('an answer to a health check without the member that it needs is told as su
   await runtime.stop({ deadlineMs: 0 })
 })
 
-test('a process that answers no health check is unhealthy', async () => {
+test('a process without a health reply is unhealthy', async () => {
   const { runtime } = await world.make({ ways: { ignore: ['health_check'] } })
   await runtime.start()
   await until(
@@ -156,7 +156,7 @@ test('a process that answers no health check is unhealthy', async () => {
   await runtime.stop({ deadlineMs: 0 })
 })
 
-test('a shutdown is asked for, then forced', async () => {
+test('a shutdown is requested, then forced', async () => {
   const polite = await world.make()
   await polite.runtime.start()
   await polite.runtime.stop()
@@ -183,7 +183,7 @@ test('a shutdown is asked for, then forced', async () => {
   assert.ok(clock.monotonic() - began >= 13_000)
 })
 
-test('five failures in a row disable it; a health check that succeeds begins anew', async () => {
+test('five failures in a row disable a process; a successful health check resets the count', async () => {
   const { runtime, tell, said } = await world.make({ name: 'crashing' })
   await runtime.start()
   const pauses: number[] = []
@@ -219,7 +219,7 @@ test('five failures in a row disable it; a health check that succeeds begins ane
   await works()
 })
 
-test('a process that floods its log is muted, ended, and started again after a while', async () => {
+test('a process that floods its log is muted, killed, and restarted after a while', async () => {
   const { runtime, logs, said, tell } = await world.make()
   await runtime.start()
   const first = runtime.health().pid
@@ -233,7 +233,7 @@ test('a process that floods its log is muted, ended, and started again after a w
   await runtime.stop({ deadlineMs: 0 })
 })
 
-test('a process that floods its output with empty lines is ended', async () => {
+test('a process that floods its output with empty lines is killed', async () => {
   const { runtime, tell } = await world.make()
   await runtime.start()
   await tell('blank').catch(() => {})
@@ -242,7 +242,7 @@ test('a process that floods its output with empty lines is ended', async () => {
   await runtime.stop({ deadlineMs: 0 })
 })
 
-test('what a process says goes into a ring of 256 KiB, without secrets', async () => {
+test('the output of a process is kept in a ring of 256 KiB, without secrets', async () => {
   const { runtime, said } = await world.make({ ways: { at: 'exit' } })
   await runtime.start().catch(() => {})
   assert.match(said(), /nothing works: token=\[redacted\]/)

@@ -32,7 +32,7 @@ async function refusal(making: Making): Promise<string> {
   return said
 }
 
-test('the process is greeted with what it may do, and says what it is', async () => {
+test('a process gets its grants in the handshake and names itself', async () => {
   const { runtime, tell, extension } = await world.make({
     permissions: ['resources/list', 'resources/snapshot'],
     publish: { families: ['window_layouts'], max_scope: 'workspace' },
@@ -68,7 +68,7 @@ test('the process is greeted with what it may do, and says what it is', async ()
   assert.is(runtime.health().pid, undefined)
 })
 
-test('of the environment a process gets what every program needs, and what the manifest names', async () => {
+test('a process gets the standard variables and those of its manifest', async () => {
   const { runtime, tell, extension } = await world.make({
     subprocess: {
       env: { DATA: '{{config_dir}}/data', BOTH: '{{env:B}}-{{env:B}}', PLAIN: '{{other}}' },
@@ -121,12 +121,12 @@ const refusals: readonly (readonly [string, Making, RegExp])[] = [
   ],
 ]
 for (const [what, making, expected] of refusals) {
-  test(`refused at the start: ${what}`, async () => {
+  test(`a start is refused: ${what}`, async () => {
     assert.match(await refusal(making), expected)
   })
 }
 
-test('a process that does not answer the greeting is ended after five seconds', async () => {
+test('a process without a handshake reply is killed after five seconds', async () => {
   const { runtime } = await world.make({ ways: { at: 'silent' } })
   const started = runtime.start().catch(error => String(error.message))
   await until(() => runtime.health().pid !== undefined)
@@ -139,7 +139,7 @@ test('a process that does not answer the greeting is ended after five seconds', 
   await runtime.stop()
 })
 
-test('before its answer to the greeting a process may ask for nothing', async () => {
+test('a process may call nothing before its handshake reply', async () => {
   const { runtime, said } = await world.make({ ways: { at: 'initialize-host' }, permissions: ['resources/list'] })
   await runtime.start()
   // Its program may say something of its own before.
@@ -148,7 +148,7 @@ test('before its answer to the greeting a process may ask for nothing', async ()
   await runtime.stop()
 })
 
-test('a start that is stopped leaves nothing', async () => {
+test('an aborted start leaves nothing', async () => {
   const { runtime } = await world.make({ ways: { at: 'silent' } })
   const started = runtime.start().catch(error => error.code)
   await runtime.stop({ deadlineMs: 0 })

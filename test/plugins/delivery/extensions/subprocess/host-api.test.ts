@@ -29,7 +29,7 @@ const stored = async () =>
       `${source.id}/${id}@${version}`,
   )
 
-test('an unknown method, one that is not granted and one that nobody answers each say so', () =>
+test('unknown, ungranted and unanswered methods have different errors', () =>
   withExtension(
     { permissions: ['sessions/list', 'memory/list', 'network/status', 'observe/health'] },
     async ({ ask }) => {
@@ -55,7 +55,7 @@ test('an unknown method, one that is not granted and one that nobody answers eac
     },
   ))
 
-test('what an extension makes is its own, and an operator can change it', () =>
+test('records of an extension belong to it, and an operator can change them', () =>
   withExtension(
     { permissions: ['automation/jobs/create', 'automation/jobs/get', 'automation/jobs/delete'] },
     async ({ ask }) => {
@@ -83,7 +83,7 @@ test('what an extension makes is its own, and an operator can change it', () =>
     },
   ))
 
-test('calls come in a burst of twenty, then ten a second; a refusal says when', () =>
+test('calls have a burst of twenty, then ten a second; a refusal names the retry time', () =>
   withExtension({ permissions: ['observe/health'] }, async ({ tell, ask }) => {
     const answers = await tell('hosts', { method: 'observe/health', times: 25 })
     assert.is(answers.filter((answer: { result?: unknown }) => answer.result).length, 20)
@@ -97,7 +97,7 @@ test('calls come in a burst of twenty, then ten a second; a refusal says when', 
     assert.is((await ask('observe/health')).error.data.code, 'rate_limited')
   }))
 
-test('a snapshot is all that an extension has; only that process may publish, and only forward', () =>
+test('a snapshot is the complete set of an extension; only its process publishes, in order', () =>
   withExtension({ permissions: ['resources/snapshot', 'resources/list', 'resources/get'], publish }, async made => {
     const { ask } = made
     const snapshot = async (source_version: number, records: unknown[], more: object = {}) => {
@@ -167,7 +167,7 @@ test('a snapshot is all that an extension has; only that process may publish, an
     assert.equal(await stored(), ['probe/c@1'])
   }))
 
-test('snapshots have a rate of their own where the operator sets one', () =>
+test('snapshots have a separate rate where the operator sets one', () =>
   withExtension(
     {
       name: 'hasty',
@@ -191,7 +191,7 @@ test('snapshots have a rate of their own where the operator sets one', () =>
     },
   ))
 
-test('what crashes too often loses what it published', () =>
+test('a process that crashes too often loses its published records', () =>
   withExtension({ name: 'fragile', permissions: ['resources/snapshot'], publish }, async ({ ask, tell, runtime }) => {
     assert.is((await ask('resources/snapshot', { source_version: 1, records: [layout('f')] })).result.created, 1)
     for (let i = 1; i <= 5; i++) {
@@ -220,7 +220,7 @@ const manifest = (max_scope = 'global', permissions = declared.permissions) =>
   }) as never
 const limits = (maxScope: '' | 'global' | 'workspace' = '', allowedKinds: string[] = []) => ({ maxScope, allowedKinds })
 
-test('grants: three tiers get what they declare, a marketplace reads some things', () => {
+test('grants: three tiers get their declared ones, a marketplace extension reads some kinds', () => {
   for (const tier of ['bundled', 'user', 'workspace'] as const) {
     const { permissions, dropped } = grantsOf({ manifest: manifest(), tier }, limits())
     assert.equal([permissions.length, dropped], [104, []])
@@ -255,7 +255,7 @@ test('grants: three tiers get what they declare, a marketplace reads some things
   assert.not(allowed.permissions.includes('bridges/messages/ingest'))
 })
 
-test('grants: kinds are what is asked for and allowed, the scope is the narrowest', () => {
+test('grants: kinds are the intersection of requested and allowed ones, the scope is the narrowest', () => {
   const granted = (tier: 'user' | 'workspace', wanted: string, ...operator: Parameters<typeof limits>) => {
     const { kinds, scopes } = grantsOf({ manifest: manifest(wanted), tier }, limits(...operator))
     return `${kinds} ${scopes}`
@@ -268,14 +268,14 @@ test('grants: kinds are what is asked for and allowed, the scope is the narrowes
   assert.is(granted('user', 'global', '', ['skill']), ' ')
 })
 
-test('what a marketplace keeps from an extension is in its log', () =>
+test('grants withheld by a marketplace are in the log of the extension', () =>
   withExtension({ name: 'shop', tier: 'marketplace', permissions: ['tasks/create', 'observe/health'] }, async made => {
     assert.match(made.said(), /not granted to an extension from a marketplace: tasks\/create/)
     assert.is((await made.ask('tasks/create')).error.data.code, 'capability_denied')
     assert.ok((await made.ask('observe/health')).result)
   }))
 
-test('every method that is answered names a consent of its area, and the route of a subsystem', () => {
+test('every answered method names a consent of its area, and the route of a subsystem', () => {
   assert.is(hostMethods.size, 104)
   for (const [method, { consent, route }] of hostMethods) {
     assert.match(consent, /^[a-z]+\.(read|write)$/, method)

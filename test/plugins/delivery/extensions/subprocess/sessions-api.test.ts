@@ -58,7 +58,7 @@ const stop = (at: string) => request('POST', `${at}/stop`)
 const exec = (session_id: string, argv: readonly string[], more: object = {}) =>
   made.ask('sandbox/exec', { session_id, argv, ...more })
 
-test('an extension runs commands in the sandbox of a session, while its agent runs', async () => {
+test('an extension runs commands in the sandbox of a session with a running agent', async () => {
   const { id, at } = await session()
   const info = async () => (await made.ask('sandbox/info', { session_id: id })).result.sandbox
   assert.equal([(await info()).state, (await info()).mounts], ['prepared', []])
@@ -97,7 +97,7 @@ test('an extension runs commands in the sandbox of a session, while its agent ru
   assert.is((await exec(id, ['true'])).error.data.code, 'sandbox_not_found')
 })
 
-test('a session without a sandbox has none that could be asked for', async () => {
+test('a session without a sandbox offers none', async () => {
   const { id, at } = await session('none')
   await hang(at)
   assert.is((await made.ask('sandbox/info', { session_id: id })).error.data.code, 'sandbox_not_found')
@@ -106,7 +106,7 @@ test('a session without a sandbox has none that could be asked for', async () =>
   await stop(at)
 })
 
-test('an extension asks the person of a session, and hears the answer', async () => {
+test('an extension asks the user of a session and gets the answer', async () => {
   const { id: session_id, at } = await session()
   const ask = (more: object) => {
     const answer = made.ask('clarify/ask', { workspace_id: workspace, session_id, ...more })
@@ -146,7 +146,7 @@ test('an extension asks the person of a session, and hears the answer', async ()
   await stop(at)
 })
 
-test('a question goes when the process that asked it ends', async () => {
+test('a question ends with the process that asked it', async () => {
   const { id: session_id, at } = await session()
   await hang(at)
   const mortal = await world.make({ name: 'mortal', permissions: ['clarify/ask'] })
@@ -175,7 +175,7 @@ test('a question goes when the process that asked it ends', async () => {
   await stop(at)
 })
 
-test('an agent that ends while it loads runs in its sandbox again, and so do commands of others', async () => {
+test('an agent that ends during the load runs in its sandbox again, and so do commands of others', async () => {
   const name = 'forgetful'
   const folder = path.join(root, `.svc/agents/${name}`)
   mkdirSync(folder, { recursive: true })
@@ -195,7 +195,7 @@ test('an agent that ends while it loads runs in its sandbox again, and so do com
   assert.is(existsSync(path.join(root, '.git/hooks')), false)
 })
 
-test('what was not granted is denied, by name', async () => {
+test('an ungranted method is denied by name', async () => {
   const other = await world.make({ name: 'bare', permissions: ['sandbox/list'] })
   await other.runtime.start()
   assert.ok(Array.isArray((await other.ask('sandbox/list')).result.sandboxes))

@@ -27,7 +27,7 @@ test('every state can be reached, and be stopped from', () => {
   }
 })
 
-test('without a stop a process that failed comes back or is given up, and what is given up stays so', () => {
+test('a failed process restarts or is given up, and a given up one stays so until stopped', () => {
   const alone = (status: SupervisionStatus) => reached(status, event => event !== 'stop')
   for (const status of ['starting', 'healthy', 'unhealthy', 'ending', 'waiting'] as const) {
     assert.ok(alone(status).has('starting') && alone(status).has('given_up'), status)
@@ -35,7 +35,7 @@ test('without a stop a process that failed comes back or is given up, and what i
   assert.equal([...alone('given_up')], ['given_up'])
 })
 
-test('what the table does not list cannot happen', () => {
+test('transitions outside the table are impossible', () => {
   for (const status of statuses)
     for (const event of events) {
       const next = transitions[status][event]
@@ -44,7 +44,7 @@ test('what the table does not list cannot happen', () => {
     }
 })
 
-test('the pause doubles from one second and never exceeds a minute', () => {
+test('the back-off doubles from one second and never exceeds a minute', () => {
   assert.equal([1, 2, 3, 4].map(backoffMs), [1000, 2000, 4000, 8000])
   assert.is(backoffMs(30), 60_000)
 })
