@@ -38,7 +38,7 @@ async function open(home: string, tables = [FIRST]) {
   return { host, archive, put, count, clock }
 }
 
-test('what is written is there after a restart, in segments that are filled one after the other', async () => {
+test('archived rows survive a restart, in segments filled in order', async () => {
   const home = await temporaryFolder('archives')
   const first = await open(home)
   assert.equal(await first.archive.segments(), [])
@@ -58,7 +58,7 @@ test('what is written is there after a restart, in segments that are filled one 
   await rm(home, { recursive: true })
 })
 
-test('a segment that is missing is a fault, and others are still read', async () => {
+test('a missing segment is a fault, and others are readable', async () => {
   const home = await temporaryFolder('archives')
   const { archive, put, count, host } = await open(home)
   await put(0, 2, 'y'.repeat(8_500_000))
@@ -76,7 +76,7 @@ test('a segment that is missing is a fault, and others are still read', async ()
   await rm(home, { recursive: true })
 })
 
-test('two segments are in memory at most, and one that nothing uses is closed after a while', async () => {
+test('at most two segments are in memory, and an unused one is closed after a while', async () => {
   const home = await temporaryFolder('archives')
   const { archive, put, count, host, clock } = await open(home)
   for (let n = 0; n < 3; n++) await put(n * 2, n * 2 + 2, 'y'.repeat(8_500_000))

@@ -69,7 +69,7 @@ function overwrite(file: string, text: string, bytes: Uint8Array, skip = 0) {
 
 const state = (text: string, name: string) => new RegExp(`^\\w+ +${name} .*$`, 'm').exec(text)?.[0].split(/ +/).at(-1)
 
-test('db status and checkpoint tell of the files and empty the log; a running daemon checks its tables', async () => {
+test('db status and checkpoint report the files and empty the log; a running daemon checks its tables', async () => {
   const home = await temporaryFolder('db')
   const { host, put } = await running(home)
   for (let i = 0; i < 20; i++) await put(`n${i}`)
@@ -92,7 +92,7 @@ test('db status and checkpoint tell of the files and empty the log; a running da
   await rm(home, { recursive: true })
 })
 
-test('a running daemon checks a copy of its file, once for all who ask, and leaves nothing of it', async () => {
+test('a running daemon checks a copy of its file, once for concurrent callers, and removes it', async () => {
   const home = await temporaryFolder('db')
   const { host, put } = await running(home)
   try {
@@ -121,7 +121,7 @@ test('a running daemon checks a copy of its file, once for all who ask, and leav
   }
 })
 
-test('on a stopped home the database and every journal are checked, and nothing there is changed', async () => {
+test('on a stopped home the database and every journal are checked without a change', async () => {
   const home = await stoppedHome()
   const before = digests(home)
   const { code, stdout, stderr } = await svc(home, 'db', 'verify')
@@ -172,7 +172,7 @@ test('archives of a stopped home are checked one by one: a damaged one is named,
   await rm(home, { recursive: true })
 })
 
-test('what a killed daemon leaves is not damaged, and is left as it is for the next start', async () => {
+test('the files of a killed daemon are not damaged and are left for the next start', async () => {
   const home = await temporaryFolder('db')
   const { host, put } = await running(home)
   for (let i = 0; i < 50; i++) await put(`n${i}`)
@@ -199,7 +199,7 @@ test('what a killed daemon leaves is not damaged, and is left as it is for the n
   for (const folder of [home, killed]) await rm(folder, { recursive: true })
 })
 
-test('a database that lost a page is damaged, and so is one whose rows do not fit together', async () => {
+test('a database with a lost page or inconsistent rows is damaged', async () => {
   const home = await stoppedHome()
   const file = path.join(home, 'svc.db')
   const good = readFileSync(file)
@@ -241,7 +241,7 @@ test('a database that lost a page is damaged, and so is one whose rows do not fi
   await rm(home, { recursive: true })
 })
 
-test('damage in one journal is named with file and offset, and the others are checked all the same', async () => {
+test('damage in one journal is named with file and offset, and the others are checked', async () => {
   const home = await stoppedHome()
   const segments = readdirSync(path.join(home, 'streams/one')).filter(name => name.endsWith('.log'))
   assert.ok(segments.length > 1)
@@ -260,7 +260,7 @@ test('damage in one journal is named with file and offset, and the others are ch
   await rm(home, { recursive: true })
 })
 
-test('without a home, and while somebody holds it who does not answer, it says so', async () => {
+test('a missing home and an unresponsive holder of the home are reported', async () => {
   const home = await temporaryFolder('db')
   const none = await svc(path.join(home, 'none'), 'db', 'verify')
   assert.equal([none.code, none.stdout], [4, ''])

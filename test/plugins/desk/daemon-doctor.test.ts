@@ -13,7 +13,7 @@ import { VirtualClock } from '../../../testing/virtual-clock.js'
 import { boot, temporaryFolder } from '../../harness/kernel.js'
 import { codes, doctor, guest, item } from '../guest-plugin.js'
 
-test('doctor: most urgent first, then by id; counts and the overall status follow', async () => {
+test('doctor: items are ordered by urgency, then id; counts and overall status match', async () => {
   const found = [item('info', 'b'), item('warning', 'd'), item('error', 'c'), item('warning', 'a')]
   const { plugin } = guest({ checks: [{ id: 'guest.all', category: 'guest', run: async () => found }] })
   const host = await boot({ plugins: [daemon, plugin] })
@@ -27,7 +27,7 @@ test('doctor: most urgent first, then by id; counts and the overall status follo
   await host.close()
 })
 
-test('doctor: only and exclude take ids and categories, quiet leaves out what is well, unknown names are refused', async () => {
+test('doctor: only and exclude take ids and categories, quiet omits healthy items, unknown names are refused', async () => {
   const checks = [
     { id: 'guest.one', category: 'guest', run: async () => [item('info', 'guest.one', 'one_ready')] },
     { id: 'guest.two', category: 'guest', run: async () => [item('info', 'guest.two', 'two_news')] },
@@ -49,7 +49,7 @@ test('doctor: only and exclude take ids and categories, quiet leaves out what is
   await host.close()
 })
 
-test('doctor: processes that cannot be seen, and secrets that two plugins resolve, are errors', async () => {
+test('doctor: invisible processes and secrets with two resolvers are errors', async () => {
   assert.equal(
     processItems(false).map(item => [item.code, item.severity]),
     [['proc_unreadable', 'error']],
@@ -63,7 +63,7 @@ test('doctor: processes that cannot be seen, and secrets that two plugins resolv
   assert.match(items[0]?.message ?? '', 'vault and acme.keys resolve vault: references')
 })
 
-test('doctor: a probe that may start programs runs where the caller asks for it', async () => {
+test('doctor: a probe that starts programs runs only on request', async () => {
   const ran: string[] = []
   const run = (name: string) => async () => {
     ran.push(name)
@@ -78,7 +78,7 @@ test('doctor: a probe that may start programs runs where the caller asks for it'
   await host.close()
 })
 
-test('doctor: probes that throw, answer garbage or never answer are items; the others answer', async () => {
+test('doctor: probes that throw, give garbage or never answer are items; the others answer', async () => {
   const clock = new VirtualClock()
   let aborted = false
   const checks: Check[] = [
@@ -123,7 +123,7 @@ test('doctor: probes that throw, answer garbage or never answer are items; the o
   await host.close()
 })
 
-test('doctor: an open home and a readable configuration with a secret are named with the command that helps', async () => {
+test('doctor: an open home and a readable configuration with a secret are named with the next command', async () => {
   const home = await temporaryFolder('perms')
   const config = path.join(home, 'config.json')
   await writeFile(config, '{ "plugins": { "vendor.x": { "api_key": "x1y2" } } }')
@@ -141,7 +141,7 @@ test('doctor: an open home and a readable configuration with a secret are named 
   await rm(home, { recursive: true })
 })
 
-test('doctor and status: settings without an owner, and a change that waits for the next start', async () => {
+test('doctor and status report settings without an owner and a change that waits for the next start', async () => {
   const home = await temporaryFolder('config')
   const config = path.join(home, 'config.json')
   await writeFile(config, '{ "plugins": { "vendor.x": { "size": 3 } } }')
@@ -160,7 +160,7 @@ test('doctor and status: settings without an owner, and a change that waits for 
   await rm(home, { recursive: true })
 })
 
-test('a home that is gone is an error, not a crash', async () => {
+test('a missing home is an error, not a crash', async () => {
   const host = await boot({ plugins: [daemon, disk] })
   // A write that is under way would find its files gone and end the store, which is another story.
   for (let written = -1; written !== host.kernel.host.store().transactions; ) {
@@ -175,7 +175,7 @@ test('a home that is gone is an error, not a crash', async () => {
   await host.close().catch(() => {})
 })
 
-test('a record that cannot be applied and a plugin that fails are named, and the daemon is degraded', async () => {
+test('an unapplied record and a failed plugin are named, and the daemon is degraded', async () => {
   const Note = kind({ name: 'note', spec: v.object({ text: v.string() }), maxBytes: 1000 })
   const { reconciler } = surfaceOf<object>()
   const notes = definePlugin({ name: 'notes', version: '1.0.0', service: async () => class {} }).surface({

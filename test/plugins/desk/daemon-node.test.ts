@@ -8,7 +8,7 @@ import { doctor } from '../guest-plugin.js'
 
 const at = (time: string) => Date.parse(time)
 
-test('doctor: a Node is well to the end of its last day, and a warning from then on', () => {
+test('doctor: a Node release is healthy to the end of its last day, and then a warning', () => {
   const codes = (version: string, time: string) => nodeItems(version, at(time)).map(({ code }) => code)
   assert.equal(codes('20.20.2', '2026-04-30T12:00:00Z'), ['node_ok'])
   assert.equal(codes('20.20.2', '2026-05-01T00:00:00Z'), ['node_end_of_life'])
@@ -18,7 +18,7 @@ test('doctor: a Node is well to the end of its last day, and a warning from then
   assert.match(item?.message ?? '', /Node 20\.20\.2, .* since 2026-04-30; install/)
 })
 
-test('doctor: the daemon looks at the Node that it runs on, by its own clock', async () => {
+test('doctor: the daemon checks its own Node by its own clock', async () => {
   const codeAt = async (time: string) => {
     const host = await boot({ plugins: [daemon], clock: new VirtualClock(at(time)) })
     const { items } = await doctor(host, '?only=daemon.node')

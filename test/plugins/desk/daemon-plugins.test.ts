@@ -9,7 +9,7 @@ import { boot, temporaryFolder } from '../../harness/kernel.js'
 import { plain } from '../../kernel/host/scene.js'
 import { codes, doctor, guest } from '../guest-plugin.js'
 
-test('plugins are listed with their state and shown with what they hold and what they did wrong', async () => {
+test('plugins are listed with their state and shown with their resources and faults', async () => {
   const refuse = new Fault('no', 409, 'no')
   const { plugin } = guest({ refuse })
   const svc = await boot({ plugins: [daemon, plugin, plain('late', { requires: ['none@1'] })] })
@@ -37,7 +37,7 @@ test('plugins are listed with their state and shown with what they hold and what
   await svc.close()
 })
 
-test('a plugin shows what it offers, and who uses it', async () => {
+test('a plugin shows its services and their users', async () => {
   const { plugin } = guest({ checks: [] })
   const svc = await boot({ plugins: [daemon, plugin] })
   const shown = async (query: string) => (await svc.request('GET', `/api/plugins/daemon${query}`)).body.plugin
@@ -61,7 +61,7 @@ test('a plugin shows what it offers, and who uses it', async () => {
   await svc.close()
 })
 
-test('a fault that comes again and again is one entry with a count, and one item of the doctor', async () => {
+test('a repeated fault is one entry with a count, and one doctor item', async () => {
   const { plugin } = guest({
     checks: [],
     members: [],
@@ -82,7 +82,7 @@ test('a fault that comes again and again is one entry with a count, and one item
   await svc.close()
 })
 
-test('the doctor tells of plugins that the configuration names and nobody has', async () => {
+test('the doctor names plugins in the configuration that do not exist', async () => {
   const home = await temporaryFolder('unknown')
   await writeFile(path.join(home, 'config.json'), '{ "plugins": { "disabled": ["typo"], "replace": ["vendor.typo"] } }')
   const svc = await boot({ plugins: [daemon], home })
@@ -98,7 +98,7 @@ test('the doctor tells of plugins that the configuration names and nobody has', 
   await rm(home, { recursive: true })
 })
 
-test('a setting that names a plugin by a former name has no effect, and the doctor says which and how to mend it', async () => {
+test('a setting with a former plugin name has no effect, and the doctor names it with the fix', async () => {
   const home = await temporaryFolder('former')
   const names = '"disabled": ["old", "inner", "guest"], "replace": ["old"]'
   await writeFile(path.join(home, 'config.json'), `{ "plugins": { ${names} } }`)

@@ -20,7 +20,7 @@ CREATE INDEX big_text_failed ON big_text (text) WHERE status = 'failed';
 CREATE TABLE big_pair (a TEXT NOT NULL, b INTEGER NOT NULL, text TEXT, PRIMARY KEY (a, b)) STRICT, WITHOUT ROWID;
 CREATE TABLE big_empty (a TEXT NOT NULL) STRICT;`
 
-test('every row is counted, and the pages of the database are told as those of tables or as free', async () => {
+test('every row is counted, and database pages belong to tables or are free', async () => {
   const root = await temporaryFolder('size')
   const clock = new VirtualClock()
   const store = await openStore({ path: path.join(root, 'svc.db'), now: () => clock.now() })
@@ -98,7 +98,7 @@ const command = {
 } as const
 const data: CommandData = { version: '0', routes: describeRoutes(daemon.surface.routes ?? []), commands: [command] }
 
-test('svc db size: the same with the daemon and without one; empty tables are counted only', async () => {
+test('svc db size prints the same with and without a daemon; empty tables are only counted', async () => {
   const home = await temporaryFolder('size')
   const host = await boot({ plugins: [daemon, resources, notes().plugin], home, listen: ['socket'] })
   for (let i = 0; i < 20; i++) await host.request('PUT', `/api/resources/note/n${i}`, body('x'.repeat(800)))

@@ -6,7 +6,7 @@ import daemon from '../../../plugins/desk/daemon/index.js'
 import { boot, temporaryFolder } from '../../harness/kernel.js'
 import { codes, doctor, guest } from '../guest-plugin.js'
 
-test('a status without any other plugin has every member, empty and unavailable', async () => {
+test('a status without other plugins has every member, empty and unavailable', async () => {
   const host = await boot({ plugins: [daemon] })
   const { status, body } = await host.request('GET', '/api/status')
   assert.is(status, 200)
@@ -35,7 +35,7 @@ test('identity is the bounded part of the status', async () => {
   await host.close()
 })
 
-test('members of other plugins are merged by path; one that fails is degraded and hurts nobody else', async () => {
+test('members of other plugins are merged by path; a failing one is degraded and affects no other', async () => {
   const asked: unknown[] = []
   const { plugin } = guest({
     members: [
@@ -71,7 +71,7 @@ test('members of other plugins are merged by path; one that fails is degraded an
   await host.close()
 })
 
-test('drain refuses new work, shows in status and doctor, is idempotent and told of once', async () => {
+test('drain refuses new work, is in status and doctor, is idempotent and reported once', async () => {
   const { plugin, seen } = guest()
   const host = await boot({ plugins: [daemon, plugin] })
   assert.is((await host.request('POST', '/api/guest/work')).status, 200)
@@ -98,7 +98,7 @@ test('drain refuses new work, shows in status and doctor, is idempotent and told
   await host.close()
 })
 
-test('a drain is gone after a restart', async () => {
+test('a drain ends with a restart', async () => {
   const home = await temporaryFolder('drain')
   const first = await boot({ plugins: [daemon], home })
   await first.request('POST', '/api/drain')
@@ -109,7 +109,7 @@ test('a drain is gone after a restart', async () => {
   await rm(home, { recursive: true })
 })
 
-test('the admission guard is asked, and nothing is admitted once a shutdown began', async () => {
+test('the admission guard is called, and nothing is admitted after the start of a shutdown', async () => {
   const { plugin, seen } = guest({ refuse: new Fault('not_today', 409, 'come back tomorrow') })
   const host = await boot({ plugins: [daemon, plugin], quiesceOrder: ['admission'] })
   const refused = await host.request('POST', '/api/guest/guest')
@@ -120,7 +120,7 @@ test('the admission guard is asked, and nothing is admitted once a shutdown bega
   assert.equal([late.code, late.status], ['shutting_down', 503])
 })
 
-test('the OpenAPI document has every route of the plugins that run', async () => {
+test('the OpenAPI document has every route of the running plugins', async () => {
   const host = await boot({ plugins: [daemon] })
   const { status, body } = await host.request('GET', '/api/openapi.json')
   assert.is(status, 200)
@@ -132,7 +132,7 @@ test('the OpenAPI document has every route of the plugins that run', async () =>
   await host.close()
 })
 
-test('a list that its plugin cannot give stays the empty list', async () => {
+test('a list of a missing plugin stays empty', async () => {
   const read = () => {
     throw new Error('not now')
   }

@@ -17,7 +17,7 @@ function tablesBelow(folder: string): string[] {
     })
 }
 
-test('docs/retention.md says of every table how long its rows are kept, and names no other', () => {
+test('docs/retention.md states the retention of every table, and names no other', () => {
   // The self-test of the store has a database of its own.
   const tables = [...tablesBelow('kernel'), ...tablesBelow('plugins')].filter(name => name !== 'self_test')
   assert.ok(tables.length > 100)

@@ -55,7 +55,7 @@ test('resolve finds the enclosing workspace, or registers the directory', async 
   await end()
 })
 
-test('a root that is gone is 410 and a doctor item; the registration can still be changed and removed', async () => {
+test('a missing root is 410 and a doctor item; the registration can be changed and removed', async () => {
   const { host, root, end } = await scene()
   const here = await root('gone')
   const { id } = await add(host, here)
@@ -77,7 +77,7 @@ test('a root that is gone is 410 and a doctor item; the registration can still b
   await end()
 })
 
-test('a root that moved behind a link is followed; a folder that moved takes its workspace along', async () => {
+test('a root moved behind a link is followed; a moved folder keeps its workspace', async () => {
   const { host, folder, root, end } = await scene()
   const old = await root('first')
   const { id } = await add(host, old)
@@ -93,7 +93,7 @@ test('a root that moved behind a link is followed; a folder that moved takes its
   await end()
 })
 
-test('a copy of a workspace is another workspace with an identity of its own', async () => {
+test('a copy of a workspace is another workspace with its own identity', async () => {
   const { host, folder, root, end } = await scene()
   const original = await root('original')
   const { id } = await add(host, original)
@@ -107,7 +107,7 @@ test('a copy of a workspace is another workspace with an identity of its own', a
   await end()
 })
 
-test('an identity file is kept over removal, a broken one is made anew, a trap is not followed', async () => {
+test('an identity file survives a removal, a broken one is rewritten, a symbolic link is not followed', async () => {
   const { host, folder, root, end } = await scene()
   const file = (at: string) => path.join(at, '.svc', 'workspace.toml')
   const kept = await root('kept')
@@ -136,7 +136,7 @@ test('an identity file is kept over removal, a broken one is made anew, a trap i
   await end()
 })
 
-test('a directory that cannot have an identity file is a workspace all the same', async () => {
+test('a directory that cannot hold an identity file can be a workspace', async () => {
   const { host, root, end } = await scene()
   const here = await root('odd')
   await writeFile(path.join(here, '.svc'), 'a file where the folder should be')
@@ -146,7 +146,7 @@ test('a directory that cannot have an identity file is a workspace all the same'
   await end()
 })
 
-test('ULIDs sort by time and carry all of the chance', () => {
+test('ULIDs sort by time and contain all random bits', () => {
   const early = ulid(Date.UTC(2030, 0, 1), 'f'.repeat(20))
   const late = ulid(Date.UTC(2030, 0, 2), '0'.repeat(20))
   assert.ok(early < late)

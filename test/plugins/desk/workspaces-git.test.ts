@@ -9,7 +9,7 @@ const git = (cwd: string, ...args: string[]) =>
   execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@t', ...args], { cwd, encoding: 'utf8' })
 const status = (cwd: string) => git(cwd, 'status', '--short', '--untracked-files=all').trim()
 
-test('the identity file of a workspace is not in git status, what a person writes beside it is', async () => {
+test('git status omits the identity file of a workspace and shows user files beside it', async () => {
   const { host, root, end } = await scene()
   const top = await root('app')
   git(top, 'init', '-q')
@@ -35,7 +35,7 @@ test('the identity file of a workspace is not in git status, what a person write
   await end()
 })
 
-test('nothing is written into a repository that a folder only points to', async () => {
+test('nothing is written into a repository that a folder only refers to', async () => {
   const { host, root, end } = await scene()
   const victim = await root('victim')
   git(victim, 'init', '-q')

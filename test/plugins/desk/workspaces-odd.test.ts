@@ -34,7 +34,7 @@ test('paths with odd characters are registered, found by every reference and rem
   await end()
 })
 
-test('a root that became a file, or that cannot be reached, is told of for what it is; others go on', async () => {
+test('a root that became a file or is unreachable is reported as such; other workspaces work', async () => {
   const { host, root, end } = await scene()
   const [file, loop, fine] = [await root('file'), await root('loop'), await root('fine')]
   for (const one of [file, loop, fine]) await add(host, one)
@@ -66,7 +66,7 @@ async function withoutRights<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-test('a root that the daemon may not enter is told of for what it is, and is there again with the rights', async () => {
+test('a root without permission is reported as such, and works again with it', async () => {
   const { host, root, end } = await scene()
   const [locked, inside, fine] = [await root('locked'), await root('around/inside'), await root('fine')]
   await add(host, locked)
@@ -97,7 +97,7 @@ test('a root that the daemon may not enter is told of for what it is, and is the
   await end()
 })
 
-test('nested roots: the nearest wins through many levels, also when an inner one is removed', async () => {
+test('nested roots: the nearest wins at many levels, also after the removal of an inner one', async () => {
   const { host, folder, root, end } = await scene()
   const ids: string[] = []
   let at = folder
@@ -115,7 +115,7 @@ test('nested roots: the nearest wins through many levels, also when an inner one
   await end()
 })
 
-test('the root of the file system encloses all', () => {
+test('the root of the file system encloses every path', () => {
   assert.equal(ancestorsOf('/a/b'), ['/a/b', '/a', '/'])
   assert.ok(isInside('/a', '/') && isInside('/', '/') && !isInside('/ab', '/a'))
 })

@@ -18,7 +18,7 @@ async function place(host: TestKernel, at: string) {
   return status === 200 ? `${body.registered ? 'new' : 'known'} ${body.workspace.root_dir}` : `${status} ${body.code}`
 }
 
-test('a command works in the nearest root that a person added', async () => {
+test('a command runs in the nearest root added by the user', async () => {
   const { host, root, end } = await scene()
   const outer = await root('outer')
   await add(host, outer)
@@ -29,7 +29,7 @@ test('a command works in the nearest root that a person added', async () => {
   await end()
 })
 
-test('without one the top level of the git repository becomes a workspace, else the folder itself', async () => {
+test('a path outside a workspace registers the top level of its git repository, else its folder', async () => {
   const { host, root, folder: roots, end } = await scene()
   const app = await root('app')
   await folder(app, '.git')
@@ -44,7 +44,7 @@ test('without one the top level of the git repository becomes a workspace, else 
   await end()
 })
 
-test('a folder that a command registered takes nothing below it until a person adds it', async () => {
+test('a folder registered by a command encloses no folder below it until the user adds it', async () => {
   const { host, root, end } = await scene()
   const code = await root('code')
   await place(host, code)
@@ -57,7 +57,7 @@ test('a folder that a command registered takes nothing below it until a person a
   await end()
 })
 
-test('a home, its parents, folders of the daemon and temporary folders are not taken without asking', async () => {
+test('a home, its parents, daemon folders and temporary folders are not registered without a question', async () => {
   const user = await realpath(await temporaryFolder('user'))
   const home = path.join(user, 'code', 'daemon')
   const { host, end } = await scene({ home, env: { HOME: user, PATH: process.env.PATH } })
@@ -80,7 +80,7 @@ test('a home that is a git repository is not the project of a folder below it', 
   await rm(user, { recursive: true })
 })
 
-test('the folder scratch is the workspace scratch; no other folder of the daemon can be registered', async () => {
+test('the folder scratch is the workspace scratch; no other daemon folder can be registered', async () => {
   const { host, api, end } = await scene()
   const scratch = path.join(host.home, 'scratch')
   assert.is(await place(host, scratch), `known ${scratch}`)
@@ -92,7 +92,7 @@ test('the folder scratch is the workspace scratch; no other folder of the daemon
   await end()
 })
 
-test('the list can be asked for the workspace of a path', async () => {
+test('the list filters by the workspace of a path', async () => {
   const { host, root, end } = await scene()
   const app = await add(host, await root('app'))
   await add(host, await root('other'))

@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import { temporaryFolder } from '../../harness/kernel.js'
 import { add, encoded, names, outcome, scene } from './workspace-scene.js'
 
-test('records of a workspace scope need the workspace', async () => {
+test('records in workspace scope need the workspace', async () => {
   const { host, root, end } = await scene()
   const { id } = await add(host, await root('app'))
   const put = (scopeId: string) =>
@@ -16,7 +16,7 @@ test('records of a workspace scope need the workspace', async () => {
   await end()
 })
 
-test('removal takes the records of the scope along, whoever wrote them, and is told of', async () => {
+test('removal deletes the records of the scope by any author and emits an event', async () => {
   const { host, root, inside, end } = await scene()
   const { id } = await add(host, await root('app'))
   const scope = { kind: 'workspace' as const, id }
@@ -34,7 +34,7 @@ test('removal takes the records of the scope along, whoever wrote them, and is t
   await end()
 })
 
-test('removal is refused while an activation owns records of the scope or another plugin objects; nothing goes', async () => {
+test('removal is refused while an activation owns records of the scope or a plugin objects; nothing is deleted', async () => {
   const { host, root, inside, end } = await scene({}, [[], ['busy']])
   const { id } = await add(host, await root('app'))
   const scope = { kind: 'workspace' as const, id }
@@ -56,7 +56,7 @@ test('removal is refused while an activation owns records of the scope or anothe
   await end()
 })
 
-test('a path that only lies inside a workspace removes nothing', async () => {
+test('a path inside a workspace removes nothing', async () => {
   const { host, root, end } = await scene()
   const { root_dir } = await add(host, await root('app'))
   await root('app/src')
@@ -65,7 +65,7 @@ test('a path that only lies inside a workspace removes nothing', async () => {
   await end()
 })
 
-test('workspaces outlive a restart', async () => {
+test('workspaces survive a restart', async () => {
   const home = await temporaryFolder('restart')
   const first = await scene({ home })
   const { id } = await add(first.host, await first.root('app'), { default_agent: 'coder' })

@@ -20,7 +20,7 @@ test('a fresh home registers no folder of the user', async () => {
   await rm(user, { recursive: true })
 })
 
-test('scratch is made with its first use, once, in the home of the daemon', async () => {
+test('scratch is created at its first use, once, in the home of the daemon', async () => {
   const { host, api, end } = await scene()
   assert.equal(await names(host), [])
   const [one, two] = await Promise.all([api().scratch(), api().scratch()])
@@ -32,14 +32,14 @@ test('scratch is made with its first use, once, in the home of the daemon', asyn
   await end()
 })
 
-test('a reference to scratch makes it', async () => {
+test('a reference to scratch creates it', async () => {
   const { host, end } = await scene()
   const { status, body } = await host.request('GET', '/api/workspaces/scratch')
   assert.equal([status, body.workspace.id], [200, SCRATCH_ID])
   await end()
 })
 
-test('scratch keeps its name, and a folder of that name gets the next one', async () => {
+test('scratch keeps its name, and a folder with that name gets the next one', async () => {
   const { host, root, end } = await scene()
   const mine = await add(host, await root('scratch'))
   assert.is(mine.name, 'scratch-2')
@@ -52,7 +52,7 @@ test('scratch keeps its name, and a folder of that name gets the next one', asyn
   await end()
 })
 
-test('scratch cannot be removed, nor registered a second time', async () => {
+test('scratch can neither be removed nor registered again', async () => {
   const { host, api, end } = await scene()
   for (const reference of ['scratch', SCRATCH_ID])
     assert.is(await outcome(host, 'DELETE', `/api/workspaces/${reference}`), '409 workspace_reserved')
@@ -75,14 +75,14 @@ test('scratch moves with the home of the daemon', async () => {
   await rm(folder, { recursive: true })
 })
 
-test('a link in the place of scratch is refused', async () => {
+test('a symbolic link at the path of scratch is refused', async () => {
   const { host, root, end } = await scene()
   await symlink(await root('elsewhere'), path.join(host.home, 'scratch'))
   assert.is(await outcome(host, 'GET', '/api/workspaces/scratch'), '400 workspace_root_invalid')
   await end()
 })
 
-test('a workspace that contains a home encloses nothing but its own root', async () => {
+test('a workspace that contains a home encloses only its own root', async () => {
   const { user, home, env } = await userHome()
   const { host, end } = await scene({ home, env })
   const app = path.join(user, 'code', 'app')

@@ -29,7 +29,7 @@ test('roots are canonical and registered once', async () => {
   await end()
 })
 
-test('names are unique: a default one gets a number, a chosen one is refused', async () => {
+test('names are unique: a default name gets a number, a duplicate chosen name is refused', async () => {
   const { host, root, end } = await scene()
   await add(host, await root('a/app'))
   await add(host, await root('b/app'))
@@ -49,7 +49,7 @@ test('names are unique: a default one gets a number, a chosen one is refused', a
   await end()
 })
 
-test('two requests at once for one directory make one workspace', async () => {
+test('two concurrent requests for one directory create one workspace', async () => {
   const { host, root, end } = await scene()
   const here = await root('race')
   const statuses = await Promise.all(
@@ -61,7 +61,7 @@ test('two requests at once for one directory make one workspace', async () => {
   await end()
 })
 
-test('bad input is refused and changes nothing', async () => {
+test('invalid input is refused and changes nothing', async () => {
   const { host, folder, root, end } = await scene()
   const here = await root('here')
   await writeFile(path.join(folder, 'file'), '')
@@ -95,7 +95,7 @@ test('bad input is refused and changes nothing', async () => {
   await end()
 })
 
-test('PATCH changes what is given, null sets back, an empty change is no change', async () => {
+test('PATCH changes the given members, null resets one, and an empty change is none', async () => {
   const { host, folder, root, end } = await scene()
   const here = await root('app')
   const lib = await root('lib')
@@ -117,7 +117,7 @@ test('PATCH changes what is given, null sets back, an empty change is no change'
   await end()
 })
 
-test('the detail has what other plugins know; one that fails leaves its member empty', async () => {
+test('the detail has members of other plugins; a failing plugin leaves its member empty', async () => {
   const { host, root, end } = await scene({}, [
     [
       { member: 'skills', read: async workspace => [{ name: 'greet', dir: workspace.rootDir, source: 'workspace' }] },

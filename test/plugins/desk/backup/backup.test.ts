@@ -11,7 +11,7 @@ test.before.each(async context => {
 })
 test.after.each(({ w }) => w.end())
 
-test('a backup of a running home is verified and restored: records and files are there, and the home is held', async ({
+test('a backup of a running home is verified and restored with records and files, and the home is held', async ({
   w,
 }) => {
   const root_dir = path.join(w.folder, 'project')
@@ -54,7 +54,7 @@ test('a backup of a running home is verified and restored: records and files are
   await again.close()
 })
 
-test('a restored home stays held over starts, also when its mark cannot be read', async ({ w }) => {
+test('a restored home stays held across starts, also with an unreadable mark', async ({ w }) => {
   const { backup } = await w.create()
   const home = path.join(w.folder, 'restored')
   await w.restore(backup.path, home)
@@ -66,7 +66,7 @@ test('a restored home stays held over starts, also when its mark cannot be read'
   }
 })
 
-test('a restored home has another id, and no processes of the home that it is a copy of', async ({ w }) => {
+test('a restored home has another id and no processes of its original', async ({ w }) => {
   const { backup } = await w.create()
   const home = path.join(w.folder, 'restored')
   const { manifest } = await w.restore(backup.path, home)
@@ -76,7 +76,7 @@ test('a restored home has another id, and no processes of the home that it is a 
   assert.is.not((await w.verify(made.path)).manifest.home_id, manifest.home_id)
 })
 
-test('the key of the vault, sockets, caches, logs, links and backups are not in a backup', async ({ w }) => {
+test('the vault key, sockets, caches, logs, links and backups are not in a backup', async ({ w }) => {
   await w.file('vault.key', `${Buffer.alloc(32, 7).toString('base64')}\n`)
   await w.file('cache/x', 'x')
   await w.file('logs/x.log', 'x')
@@ -119,7 +119,7 @@ test('secrets that cannot be read without the key are named', async ({ w }) => {
   assert.equal((await w.verify(asked.backup.path)).lockedSecrets, [])
 })
 
-test('an encrypted backup opens with its passphrase or identity alone', async ({ w }) => {
+test('an encrypted backup opens only with its passphrase or identity', async ({ w }) => {
   const { generateIdentity, identityToRecipient } = await import('age-encryption')
   const identity = await generateIdentity()
   const to = await identityToRecipient(identity)
@@ -156,7 +156,7 @@ test('a backup goes to a new file or into a folder, and never over a file', asyn
   )
 })
 
-test('what killed processes left of backups goes after a day, also from a folder that was named', async ({ w }) => {
+test('leftovers of killed backups are removed after a day, also from a named folder', async ({ w }) => {
   const folder = await temporaryFolder('backup-named')
   const at = new Date(Date.now() - 25 * 3_600_000)
   const left = '.svc-2030-01-31T090000000Z-01234567.tar.partial'
@@ -172,7 +172,7 @@ test('what killed processes left of backups goes after a day, also from a folder
   await rm(folder, { recursive: true })
 })
 
-test('backup.keep bounds the backups of the folder, the newest are listed first', async ({ w }) => {
+test('backup.keep bounds the backups of the folder, and the newest are listed first', async ({ w }) => {
   await w.kernel.close()
   await w.file('config.json', '{"backup":{"keep":2}}')
   const own = await boot({ home: w.home, plugins })
@@ -184,7 +184,7 @@ test('backup.keep bounds the backups of the folder, the newest are listed first'
   assert.ok(backups.every((backup: { verified_at?: string }) => backup.verified_at))
 })
 
-test('a file that is written in place while it is read is never in a backup half old and half new', async ({ w }) => {
+test('a file rewritten during the backup is whole in it', async ({ w }) => {
   const file = path.join(w.home, 'archives/x/1.db')
   const text = (n: number) => `${n % 10}`.repeat(3_000_000)
   await w.file('archives/x/1.db', text(0))
@@ -211,7 +211,7 @@ test('a file that is written in place while it is read is never in a backup half
   }
 })
 
-test('a backup is restored into a home that is missing or empty alone', async ({ w }) => {
+test('a backup is restored only into a missing or empty home', async ({ w }) => {
   const { backup } = await w.create()
   const home = path.join(w.folder, 'full')
   await mkdir(home)
@@ -222,7 +222,7 @@ test('a backup is restored into a home that is missing or empty alone', async ({
   assert.is(await codeOf(w.restore(backup.path, file)), 'home_not_fresh')
 })
 
-test('a restore that did not end is begun anew by the next one', async ({ w }) => {
+test('an unfinished restore is repeated by the next one', async ({ w }) => {
   const { backup } = await w.create()
   const home = path.join(w.folder, 'half')
   await mkdir(path.join(home, 'agents/old'), { recursive: true })

@@ -13,7 +13,7 @@ import { codeOf, plugins, type World, world } from './world.js'
 const MB = 1024 * 1024
 const JOURNAL = 'sessions/ses_1/events-1.log'
 
-const test = suite<{ w: World; folder: string }>('chunks of backups')
+const test = suite<{ w: World; folder: string }>('backup chunks')
 test.before.each(async context => {
   context.w = await world()
   context.folder = path.join(context.w.home, 'backups')
@@ -28,7 +28,7 @@ const inHome = async (w: World, name: string, bytes: Uint8Array): Promise<void> 
   await writeFile(path.join(w.home, name), bytes)
 }
 
-test('the second backup of large journals copies only what is new', async ({ w, folder }) => {
+test('the second backup of large journals copies only new chunks', async ({ w, folder }) => {
   await inHome(w, JOURNAL, randomBytes(8 * MB + 300_000))
   await inHome(w, 'sessions/ses_1/events-900.log', randomBytes(3 * MB + 10))
   await inHome(w, 'archives/tasks/1.db', randomBytes(4 * MB))
@@ -58,10 +58,7 @@ test('the second backup of large journals copies only what is new', async ({ w, 
   )
 })
 
-test('a backup is complete with its chunks alone; without them it is refused with what helps', async ({
-  w,
-  folder,
-}) => {
+test('a backup needs its chunks; without them it is refused with the next step', async ({ w, folder }) => {
   await inHome(w, JOURNAL, randomBytes(2 * MB))
   const { backup } = await w.create()
   const alone = path.join(w.folder, backup.name)
@@ -80,7 +77,7 @@ test('a backup is complete with its chunks alone; without them it is refused wit
   assert.is(backups[0].incomplete, true)
 })
 
-test('a backup that was exported is one file, which is restored elsewhere', async ({ w }) => {
+test('an exported backup is one file that is restored elsewhere', async ({ w }) => {
   const journal = randomBytes(2 * MB + 700)
   await inHome(w, JOURNAL, journal)
   const { backup } = await w.create()
@@ -101,7 +98,7 @@ test('a backup that was exported is one file, which is restored elsewhere', asyn
   assert.is(await codeOf(exportBackup({ file: output, output, sealing: { to: [] }, signal })), 'backup_output_exists')
 })
 
-test('a chunk that was changed is found, and the next backup mends it', async ({ w, folder }) => {
+test('a changed chunk is found, and the next backup repairs it', async ({ w, folder }) => {
   await inHome(w, JOURNAL, randomBytes(2 * MB))
   const { backup } = await w.create()
   const chunk = path.join(folder, 'chunks', (await chunksIn(folder))[0] as string)
@@ -116,7 +113,7 @@ test('a chunk that was changed is found, and the next backup mends it', async ({
   for (const { path: file } of [backup, next]) await w.verify(file)
 })
 
-test('a list of chunks that was changed is found', async ({ w }) => {
+test('a changed list of chunks is found', async ({ w }) => {
   await inHome(w, JOURNAL, randomBytes(2 * MB))
   const { backup } = await w.create()
   const bytes = await readFile(backup.path)
@@ -126,10 +123,7 @@ test('a list of chunks that was changed is found', async ({ w }) => {
   assert.is(await codeOf(w.verify(backup.path)), 'backup_damaged')
 })
 
-test('deleting a backup removes the chunks that no other one needs, whatever the others are called', async ({
-  w,
-  folder,
-}) => {
+test('deleting a backup removes its unshared chunks, whatever the names of other backups', async ({ w, folder }) => {
   const shared = randomBytes(2 * MB)
   await inHome(w, JOURNAL, Buffer.concat([shared, randomBytes(MB)]))
   const first = (await w.create()).backup
@@ -148,7 +142,7 @@ test('deleting a backup removes the chunks that no other one needs, whatever the
   assert.is(await codeOf(deleteBackup(folder, 'notes.txt', systemClock())), 'backup_not_one')
 })
 
-test('no chunk is removed while a backup of the folder cannot be read', async ({ w, folder }) => {
+test('no chunk is removed while a backup of the folder is unreadable', async ({ w, folder }) => {
   await inHome(w, JOURNAL, randomBytes(2 * MB))
   const first = (await w.create()).backup
   const second = (await w.create()).backup
@@ -163,7 +157,7 @@ test('no chunk is removed while a backup of the folder cannot be read', async ({
   assert.equal(await chunksIn(folder), [])
 })
 
-test('backups beyond backup.keep go with their chunks, and what killed processes left goes too', async ({
+test('backups beyond backup.keep are removed with their chunks and with leftovers of killed processes', async ({
   w,
   folder,
 }) => {
@@ -193,7 +187,7 @@ test('backups beyond backup.keep go with their chunks, and what killed processes
   }
 })
 
-test('a backup and a deletion of one folder wait for each other', async ({ w, folder }) => {
+test('a backup and a deletion in one folder wait for each other', async ({ w, folder }) => {
   await inHome(w, JOURNAL, randomBytes(2 * MB))
   const { backup } = await w.create()
   let release = () => {}
@@ -212,7 +206,7 @@ test('a backup and a deletion of one folder wait for each other', async ({ w, fo
   assert.is((await making).status, 201)
 })
 
-test('a backup that fails leaves no chunks', async ({ w, folder }) => {
+test('a failed backup leaves no chunks', async ({ w, folder }) => {
   await inHome(w, JOURNAL, randomBytes(2 * MB))
   await mkdir(folder, { recursive: true })
   // Nothing can be put under the name of the chunk.
@@ -225,7 +219,7 @@ test('a backup that fails leaves no chunks', async ({ w, folder }) => {
   assert.equal(await chunksIn(folder), [])
 })
 
-test('backups elsewhere and encrypted ones are whole', async ({ w, folder }) => {
+test('backups outside the folder and encrypted ones are self-contained', async ({ w, folder }) => {
   await inHome(w, JOURNAL, randomBytes(2 * MB))
   const elsewhere = (await w.create({ output: path.join(w.folder, 'x.tar') })).backup
   const sealed = (await w.create({ passphrase: 'long and secret' })).backup

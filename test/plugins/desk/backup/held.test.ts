@@ -30,7 +30,7 @@ async function restored(jobs: Readonly<Record<string, Record<string, unknown>>>)
 
 const every = { mode: 'every', interval: '1h' }
 
-test('a held home runs no job; once confirmed it goes on with the next occurrence and catches up none', async () => {
+test('a held home runs no job; after the confirmation it continues with the next occurrence without catching up', async () => {
   const b = await restored({
     latest: { schedule: every },
     replay: { schedule: { ...every, catch_up_policy: 'replay' } },

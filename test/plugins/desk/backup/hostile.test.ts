@@ -73,14 +73,14 @@ test('a flipped bit anywhere is found', async ({ w, file, bytes }) => {
   }
 })
 
-test('a backup that is cut anywhere is damaged', async ({ w, file, bytes }) => {
+test('a truncated backup is damaged', async ({ w, file, bytes }) => {
   for (const length of [20, 512, 700, Math.floor(bytes.length / 2), bytes.length - 1024, bytes.length - 1]) {
     await writeFile(file, bytes.subarray(0, length))
     assert.is(await codeOf(w.verify(file)), 'backup_damaged', `${length} bytes`)
   }
 })
 
-test('a file that is none, a folder and a missing file have codes of their own', async ({ w, file, bytes }) => {
+test('an invalid file, a folder and a missing file have codes of their own', async ({ w, file, bytes }) => {
   await writeFile(file, 'hello')
   assert.is(await codeOf(w.verify(file)), 'backup_not_one')
   await writeFile(file, '')
@@ -91,7 +91,7 @@ test('a file that is none, a folder and a missing file have codes of their own',
   assert.is(await codeOf(w.verify(file)), 'backup_damaged')
 })
 
-test('paths that leave the home, links, devices and bombs are refused, and nothing is written', async ({
+test('paths out of the home, links, devices and bombs are refused, and nothing is written', async ({
   w,
   file,
   bytes,
@@ -135,7 +135,7 @@ test('paths that leave the home, links, devices and bombs are refused, and nothi
 // biome-ignore lint/suspicious/noExplicitAny: damage of any shape
 type Damaged = any
 
-test('a manifest that says something else is found, also with the right hash', async ({ w, file, bytes }) => {
+test('a manifest with other contents is found, also with the right hash', async ({ w, file, bytes }) => {
   const changes: Record<string, (manifest: Damaged) => void> = {
     rows: ({ tables }) => Object.assign(tables, { workspaces_workspace: 7 }),
     table: ({ tables }) => Object.assign(tables, { other: 0 }),
@@ -151,7 +151,7 @@ test('a manifest that says something else is found, also with the right hash', a
   }
 })
 
-test('a backup of a later version is refused by name', async ({ w, file, bytes }) => {
+test('a backup of a later version is refused with its version', async ({ w, file, bytes }) => {
   const changes = {
     format: (manifest: Record<string, unknown>) => Object.assign(manifest, { format: 3 }),
     schema: (manifest: Record<string, unknown>) =>

@@ -60,7 +60,7 @@ async function refusal(work: Promise<Kernel>): Promise<Error & { code: string; n
 const backupsIn = async (home: string): Promise<string[]> =>
   (await filesBelow(path.join(home, 'backups')).catch(() => [])).filter(name => name.endsWith('.tar'))
 
-test('the first start of a version with another schema backs the home up, and later ones do not', async world => {
+test('the first start of a version with another schema makes a backup, and later starts do not', async world => {
   await (await start(world, FIRST)).close()
   assert.equal([await backupsIn(world.home), world.log], [[], []])
   for (const _ of [1, 2]) {
@@ -72,7 +72,7 @@ test('the first start of a version with another schema backs the home up, and la
   }
 })
 
-test('a database that is ahead is refused with the version that wrote it', async world => {
+test('a database that is ahead is refused with its version', async world => {
   await (await start(world, FIRST)).close()
   await (await start(world, FIRST, SECOND)).close()
   const error = await refusal(start({ ...world, critical: ['notes'] }, FIRST))
@@ -90,7 +90,7 @@ test('a database that is ahead is refused with the version that wrote it', async
   }
 })
 
-test('a failed migration leaves the database as it was, which the version before starts with', async world => {
+test('a failed migration leaves the database unchanged, and the previous version starts', async world => {
   await (await start(world, FIRST)).close()
   const error = await refusal(start(world, FIRST, SECOND, BROKEN))
   assert.is(error.code, 'upgrade_failed')
@@ -104,7 +104,7 @@ test('a failed migration leaves the database as it was, which the version before
   await again.close()
 })
 
-test('a home that was moved starts; a copy whose original is there does not, and says what to do', async world => {
+test('a moved home starts; a copy beside its original does not, and names the next step', async world => {
   await (await start(world, FIRST)).close()
   const moved = path.join(world.folder, 'moved')
   await rename(world.home, moved)
@@ -124,7 +124,7 @@ test('a home that was moved starts; a copy whose original is there does not, and
   await (await start({ ...world, home: copy }, FIRST)).close()
 })
 
-test('no daemon starts in a home whose restore did not end', async world => {
+test('no daemon starts in a home with an unfinished restore', async world => {
   await mkdir(world.home)
   await writeFile(path.join(world.home, 'restoring.json'), '{"from":"x"}')
   assert.is(await codeOf(start(world, FIRST)), 'restore_unfinished')

@@ -232,7 +232,7 @@ function cases(workspace: string): readonly Case[] {
   ]
 }
 
-test('what a change replaced is put back, and the undo is undone like any other change', async () => {
+test('a changed value is restored, and the undo is undone like any other change', async () => {
   await inWorld(async world => {
     await world.agent('a')
     const failures: string[] = []
@@ -271,7 +271,7 @@ test('what a change replaced is put back, and the undo is undone like any other 
   })
 })
 
-test('a plan says what a request would change, and the request with its digest refuses another state', async () => {
+test('a plan shows the changes of a request, and the request with its digest refuses another state', async () => {
   await inWorld(async (world, act) => {
     await world.agent('a')
     const { job } = await act('POST', '/api/automation/jobs', { ...JOB, workspace_id: world.workspaceId })
@@ -294,7 +294,7 @@ test('a plan says what a request would change, and the request with its digest r
   })
 })
 
-test('a plan refuses what the request would refuse for its form, and says what is missing', async () => {
+test('a plan refuses an invalid request, and names missing things', async () => {
   await inWorld(async world => {
     const plan = (body: unknown) => world.kernel.request('POST', '/api/changes/plan', body)
     const wrong = await plan({ method: 'PATCH', path: '/api/automation/jobs/job_1', body: { prompt: 7 } })
@@ -309,7 +309,7 @@ test('a plan refuses what the request would refuse for its form, and says what i
   })
 })
 
-test('an undo is refused after a further change, unless it is forced, and never done twice', async () => {
+test('an undo is refused after a further change unless forced, and never done twice', async () => {
   await inWorld(async (world, act) => {
     const { workspaceId } = world
     const url = `/api/workspaces/${workspaceId}`
@@ -328,7 +328,7 @@ test('an undo is refused after a further change, unless it is forced, and never 
   })
 })
 
-test('an agent at work keeps its definition: the undo waits for the end of its turn', async () => {
+test('an active agent keeps its definition: the undo waits for the end of its turn', async () => {
   await inWorld(async (world, act) => {
     await act('POST', '/api/agents', {
       scope: 'workspace',
@@ -359,7 +359,7 @@ test('an agent at work keeps its definition: the undo waits for the end of its t
   })
 })
 
-test('secrets are not kept: a change with one is remembered as one that cannot be undone', async () => {
+test('secrets are not kept: a change with one cannot be undone', async () => {
   await inWorld(async (world, act) => {
     const hidden = 'sk-proj-abcdefghijklmnop0123456789'
     const declaration = { name: 'h3', event: 'session.post_stop', matcher: {}, command: '/bin/true' }
@@ -376,7 +376,7 @@ test('secrets are not kept: a change with one is remembered as one that cannot b
   })
 })
 
-test('sessions, trust, MCP servers and copies of agents: what can be put back is, and the list says why the rest is not', async () => {
+test('sessions, trust, MCP servers and agent copies are restored where possible, with the reason elsewhere', async () => {
   await inWorld(
     async (world, act) => {
       await world.agent('a')
@@ -434,7 +434,7 @@ test('sessions, trust, MCP servers and copies of agents: what can be put back is
   )
 })
 
-test('every route that changes something says its way back, or why there is none and which command helps', () => {
+test('every changing route has an undo, or a reason and the next command', () => {
   const known = entries.map(({ path: at }) => at)
   const silent: string[] = []
   for (const route of inTree.flatMap(plugin => plugin.surface.routes ?? [])) {
@@ -450,7 +450,7 @@ test('every route that changes something says its way back, or why there is none
   assert.equal(silent, [])
 })
 
-test('every way back names what is there', () => {
+test('every undo names existing routes', () => {
   const routes = inTree.flatMap(plugin => plugin.surface.routes ?? [])
   const known = new Set(routes.map(({ method, path: at }) => `${method} ${at}`))
   const broken = routes.flatMap(route => {

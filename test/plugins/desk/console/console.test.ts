@@ -34,7 +34,7 @@ test('a link opens the console once', async () => {
   await other.close()
 })
 
-test('a prompt is sent and its answer is seen, and a draft outlives a reload', async () => {
+test('a prompt is sent and its answer is shown, and a draft survives a reload', async () => {
   const id = await scene.session({ name: 'First words' })
   await see(`sessions/${id}`)
   const field = page.getByLabel('Message', { exact: true })
@@ -52,7 +52,7 @@ const asks = (id: string, title: string) => {
   return `ask ${JSON.stringify({ toolCall: { toolCallId: id, title, kind: 'execute' }, options })}`
 }
 
-test('a permission question is answered by mouse, another by keyboard alone', async () => {
+test('permission questions are answered by mouse and by keyboard', async () => {
   const id = await scene.session({ name: 'Questions' })
   await see(`sessions/${id}`)
   await page.getByLabel('Message', { exact: true }).fill(`${asks('p1', 'git push')}\n${asks('p2', 'rm -r build')}`)
@@ -83,7 +83,7 @@ test('a task is created and moved', async () => {
   assert.is(await lane('Draft').getByText('Mend the tests').count(), 0)
 })
 
-test('the palette leads to a view by keyboard', async () => {
+test('the palette opens a view by keyboard', async () => {
   await see('home')
   await heading('Home').waitFor()
   await page.keyboard.press('Control+k')
@@ -94,7 +94,7 @@ test('the palette leads to a view by keyboard', async () => {
   assert.match(page.url(), /#\/manage\/doctor$/)
 })
 
-test('a setting is changed and shows where its value comes from', async () => {
+test('a setting is changed and shows the source of its value', async () => {
   await see('manage/settings/log.level')
   const details = page.getByRole('complementary', { name: 'Details' })
   await details.getByText('default', { exact: true }).first().waitFor()
@@ -125,7 +125,7 @@ test('two tabs read one stream of events', async () => {
   await fresh.close()
 })
 
-test('after a lost network the page says so, and shows what it missed', async () => {
+test('a lost network is shown, and missed events are shown after it', async () => {
   await see('work')
   await page.getByText('Connected').waitFor()
   await context.setOffline(true)
@@ -183,7 +183,7 @@ test('hostile content runs nothing and loads nothing', async () => {
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 for (const colorScheme of ['light', 'dark'] as const)
-  test(`axe finds nothing wrong with any view, ${colorScheme}`, async () => {
+  test(`axe finds no violation in any view, ${colorScheme}`, async () => {
     const id = await scene.session({ name: 'Looked at' })
     const at = `/api/workspaces/${scene.workspace}/sessions/${id}`
     const plan = { sessionUpdate: 'plan', entries: [{ content: 'Look', status: 'completed', priority: 'low' }] }
@@ -210,7 +210,7 @@ async function violations(page: Page): Promise<string[]> {
     id + ' ' + nodes.slice(0, 3).map(({ html, any }) => html.slice(0, 160) + ' ' + (any[0]?.message ?? '')).join(' | ')))`)
 }
 
-test('a session that is ended signs its page out', async () => {
+test('an ended session signs its page out', async () => {
   const fresh = await scene.context()
   const one = await scene.page(fresh)
   await scene.at.svc('open', '--revoke')
@@ -219,7 +219,7 @@ test('a session that is ended signs its page out', async () => {
   await fresh.close()
 })
 
-test('a restart of the daemon is recovered from', async () => {
+test('the page recovers from a restart of the daemon', async () => {
   page = await scene.page(context)
   const id = await scene.session({ name: 'Restarted' })
   await see(`sessions/${id}`)

@@ -91,7 +91,7 @@ test('only files of the build are served', () =>
       assert.is((await ask(where.tcp, `/console/assets/${name}`)).status, 404, name)
   }))
 
-test('a link is valid once, and its session is known by cookie and key together', () =>
+test('a link is valid once, and its session needs cookie and key together', () =>
   during(async scene => {
     const { body } = await ask(scene.where.socket, '/api/console/links', { method: 'POST' })
     assert.match(body.link.url, /^http:\/\/localhost:\d+\/console\/#\/login\/[0-9a-f]{64}$/)
@@ -143,14 +143,14 @@ test('no page of another site uses a session', () =>
     assert.is((await visitor.get('/api/console/sessions')).body.sessions.length, before)
   }))
 
-test('a navigation from another site gets the page, and nothing else', () =>
+test('a navigation from another site gets only the page', () =>
   during(async ({ where }) => {
     const headers = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
     assert.is((await ask(where.tcp, '/console', { headers })).status, 200)
     assert.is((await ask(where.tcp, '/console/assets/commands.json', { headers })).status, 403)
   }))
 
-test('links are made by the operator only, and a session opens no route of credentials', () =>
+test('only the operator creates links, and a session opens no credential route', () =>
   during(async scene => {
     const { key } = await scene.key()
     const codeOf = async (token?: string) => (await scene.tcp('POST', '/api/console/links', token)).code
@@ -207,7 +207,7 @@ test('neither code nor cookie nor key is stored', () =>
       for (const secret of secrets) assert.not.ok(readFileSync(file).includes(secret), `${file} has a secret`)
   }))
 
-test('links end after five minutes, sessions a week after their last request and a month after their login', async () => {
+test('links end after five minutes, sessions a week after the last request and a month after the login', async () => {
   let now = 1_000_000_000
   let count = 0
   const db = { all: () => [], tx: async () => undefined }

@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert'
 import { StartedDaemon } from '../../../../testing/daemon.js'
 
 const CONFIG = '{\n  // mine\n  "http": { "port": 0 }\n}\n'
-const test = suite<{ daemon: StartedDaemon }>('svc config')
+const test = suite<{ daemon: StartedDaemon }>('svc config commands')
 
 test.before(async context => {
   context.daemon = await StartedDaemon.start({ config: CONFIG })
@@ -16,7 +16,7 @@ test.after(({ daemon }) => daemon.stop())
 
 const RESTART = 'takes effect with a restart (svc daemon restart)'
 
-test('a live key takes effect at once and says so, a restart-required key says that it waits', async ({ daemon }) => {
+test('a live key applies at once, a restart-required key reports that it waits', async ({ daemon }) => {
   const said = async (...args: string[]) => {
     const { code, stdout, stderr } = await daemon.cli('config', ...args)
     assert.is(code, 0, `${args.join(' ')}: ${stderr}`)
@@ -47,9 +47,7 @@ test('a live key takes effect at once and says so, a restart-required key says t
   assert.ok(text.startsWith(CONFIG.slice(0, -3)), text)
 })
 
-test('a part of a value is set, entries of maps have names, and --json is what the daemon answered', async ({
-  daemon,
-}) => {
+test('a part of a value is set, map entries have names, and --json is the reply of the daemon', async ({ daemon }) => {
   const json = async (...args: string[]) => JSON.parse((await daemon.cli('config', ...args, '--json')).stdout)
   assert.is((await json('set', 'automation.default_fire_limit.max', '7')).lifecycle, 'restart-required')
   assert.equal((await json('show', 'automation.default_fire_limit')).pending, { max: 7, window: '1h' })
@@ -66,7 +64,7 @@ test('a part of a value is set, entries of maps have names, and --json is what t
   )
 })
 
-test('an editor opens config.json, and what is saved is applied', async ({ daemon }) => {
+test('an editor opens config.json, and the saved file is applied', async ({ daemon }) => {
   const file = path.join(daemon.home, 'config.json')
   const svc = path.join(import.meta.dirname, '../../../../dist/bin/svc')
   const edit = async (script: string) => {
@@ -86,7 +84,7 @@ test('an editor opens config.json, and what is saved is applied', async ({ daemo
   assert.is((await edit('exit 3')).code, 1)
 })
 
-test('what is wrong is named and changes nothing', async ({ daemon }) => {
+test('an invalid value is named and changes nothing', async ({ daemon }) => {
   const file = path.join(daemon.home, 'config.json')
   const before = await readFile(file, 'utf8')
   for (const [args, status, text] of [

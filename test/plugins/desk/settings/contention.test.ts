@@ -23,7 +23,7 @@ const read = (file: string): { text: string; value: Record<string, never> } => {
 const shortcutsOf = (file: string) =>
   (read(file).value as { window_manager?: { shortcuts?: Record<string, string> } }).window_manager?.shortcuts ?? {}
 
-test('two svc that set keys of one map at the same moment lose no write and never tear the file', async () => {
+test('concurrent svc config set of one map lose no write and never tear the file', async () => {
   const daemon = await StartedDaemon.start({ config: '{\n  // mine\n  "http": { "port": 0 }\n}\n' })
   const file = path.join(daemon.home, 'config.json')
   let isOver = false
@@ -56,7 +56,7 @@ test('two svc that set keys of one map at the same moment lose no write and neve
   assert.ok((await look) > ROUNDS)
 })
 
-test('what an editor saves in between is still there, or the daemon never wrote over it', async () => {
+test('a concurrent save of an editor is kept, or the daemon did not overwrite it', async () => {
   const daemon = await StartedDaemon.start({ config: '{\n  // save 0\n  "http": { "port": 0 }\n}\n' })
   const file = path.join(daemon.home, 'config.json')
   let saves = 0

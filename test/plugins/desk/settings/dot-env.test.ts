@@ -6,7 +6,7 @@ import { readDotEnv } from '../../../../plugins/desk/settings/dot-env.js'
 import { StartedDaemon } from '../../../../testing/daemon.js'
 import { codeOf, inFolder } from '../../../kernel/store/harness.js'
 
-test('variables are read with quotes and comments, and nothing is expanded', () =>
+test('variables are read with quotes and comments, without expansion', () =>
   inFolder(async folder => {
     const file = path.join(folder, '.env')
     assert.equal(await readDotEnv(folder), {})
@@ -22,7 +22,7 @@ test('variables are read with quotes and comments, and nothing is expanded', () 
     assert.is(await codeOf(() => readDotEnv(folder)), 'env_file_open')
   }))
 
-test('variables of the home are hidden in the log; a file that others can read is not read, and doctor says so', async () => {
+test('variables of the home are redacted in the log; a world-readable file is not read and reported by doctor', async () => {
   const daemon = await StartedDaemon.start()
   const file = path.join(daemon.home, '.env')
   const secret = 'canary-4711-canary'

@@ -22,7 +22,7 @@ const brief = ({ status, body }: { status: number; body: Record<string, unknown>
   body.next_action,
 ]
 
-test('entries are merged by name, say where they come from, and comments of the others stay', async () => {
+test('entries are merged by name with their source, and comments of other entries stay', async () => {
   const daemon = await scene(CONFIG)
   try {
     const { providers } = (await daemon.request('GET', '/api/settings/providers')).body
@@ -51,7 +51,7 @@ test('entries are merged by name, say where they come from, and comments of the 
   }
 })
 
-test('an entry in use is not removed, and no entry holds a secret', async () => {
+test('an entry in use is not removed, and no entry contains a secret', async () => {
   const daemon = await scene(CONFIG)
   try {
     const agent = { name: 'mine', provider: 'one', prompt: 'Do.' }
@@ -77,7 +77,7 @@ test('an entry in use is not removed, and no entry holds a secret', async () => 
   }
 })
 
-test('secrets of a provider go into the vault, are never shown, and are as before when its entry cannot be written', async () => {
+test('secrets of a provider go into the vault, are never shown, and are restored if its entry cannot be written', async () => {
   const daemon = await scene(CONFIG)
   const value = 'a-secret-that-nobody-prints'
   const slot = {
@@ -133,7 +133,7 @@ test('secrets of a provider go into the vault, are never shown, and are as befor
   }
 })
 
-test('keys go to the six files that settings are written to, and nowhere else', async () => {
+test('keys are written only to the six settings files', async () => {
   const daemon = await scene()
   try {
     const { id, root } = await daemon.workspace()
@@ -205,7 +205,7 @@ test('keys go to the six files that settings are written to, and nowhere else', 
   }
 })
 
-test('a change of config.json is recorded with who made it, and one by an editor with nobody', async () => {
+test('a change of config.json is recorded with its actor, and one by an editor without', async () => {
   const daemon = await scene('{}')
   try {
     await daemon.request('PATCH', '/api/settings/attention', { config: { sound: false } })
@@ -224,7 +224,7 @@ test('a change of config.json is recorded with who made it, and one by an editor
   }
 })
 
-test('a save by an editor is a change of its own, reload says what came of it, and a broken file stops nothing', async () => {
+test('a save by an editor is a separate change, reload returns its result, and a broken file stops nothing', async () => {
   const daemon = await scene('{ "attention": { "sound": false } }')
   try {
     await daemon.save('{ "attention": { "sound": true } }')
@@ -247,7 +247,7 @@ test('a save by an editor is a change of its own, reload says what came of it, a
   }
 })
 
-test('who fails to take a live value is named, and the record has failed', async () => {
+test('a plugin that fails to apply a live value is named, and the record is failed', async () => {
   const size: Setting<number> = {
     path: 'sizes.size',
     section: 'general',

@@ -21,7 +21,7 @@ const patch = (daemon: Daemon, key: string, value?: unknown, more: object = {}) 
 const shown = async (daemon: Daemon, key: string) =>
   (await daemon.request('GET', `/api/settings/keys/${key}`)).body.value
 
-test('a member that is wrong is corrected by a set or an unset of it while the daemon runs; comments stay', () =>
+test('an invalid member is corrected by set or unset while the daemon runs; comments stay', () =>
   withDaemon('{ "log": { "level": "info" } }', async daemon => {
     for (const [text, key, value, after] of [
       [
@@ -45,7 +45,7 @@ test('a member that is wrong is corrected by a set or an unset of it while the d
     }
   }))
 
-test('the corrected value is in effect and the change is recorded under its author', () =>
+test('a corrected value takes effect, and the change is recorded with its author', () =>
   withDaemon('{ "attention": { "sound": false } }', async daemon => {
     await daemon.save('{ "attention": { "sound": 7 } }')
     await daemon.request('POST', '/api/settings/reload')
@@ -61,7 +61,7 @@ test('the corrected value is in effect and the change is recorded under its auth
     assert.is((await daemon.request('GET', '/api/settings/check')).body.valid, true)
   }))
 
-test('of several mistakes each is corrected by itself; what is still wrong is told', () =>
+test('each of several mistakes is corrected separately; remaining ones are reported', () =>
   withDaemon('', async daemon => {
     await daemon.save('{ "attention": { "sound": 7 }, "log": { "levl": 1 } }')
     await daemon.request('POST', '/api/settings/reload')
@@ -80,7 +80,7 @@ test('of several mistakes each is corrected by itself; what is still wrong is to
     assert.is(await shown(daemon, 'attention.sound'), true)
   }))
 
-test('what corrects nothing is refused and names what is wrong; a wrong value for a wrong one as well', () =>
+test('a change that corrects nothing or replaces one invalid value by another is refused with the mistake', () =>
   withDaemon('', async daemon => {
     const text = '{ "attention": { "sound": 7 } }'
     await daemon.save(text)
@@ -94,7 +94,7 @@ test('what corrects nothing is refused and names what is wrong; a wrong value fo
     assert.is(await daemon.text(), text)
   }))
 
-test('a file that does not parse is never written, and the refusal says line, column and what to do', () =>
+test('a file that does not parse is never written, and the refusal gives line, column and next step', () =>
   withDaemon('', async daemon => {
     const text = '{\n  "attention": { "sound": true,, }\n}\n'
     await daemon.save(text)
@@ -116,7 +116,7 @@ const create = (daemon: Daemon, workspace: string) =>
   daemon.request('POST', '/api/sessions', { workspace, agent_name: 'does' })
 const does = '---\nname: does\ncommand: "true"\n---\nYou do it.\n'
 
-test('a faulty configuration of a workspace refuses its new sessions, and nothing else', () =>
+test('an invalid workspace configuration refuses its new sessions, and nothing else', () =>
   withDaemon('', async daemon => {
     const file = '.svc/config.json'
     const faulty = await daemon.workspace({
@@ -147,7 +147,7 @@ test('a faulty configuration of a workspace refuses its new sessions, and nothin
     assert.is((await create(daemon, faulty.id)).status, 201, 'the correction keeps the trust')
   }))
 
-test('a configuration of a workspace that is nested too deeply is refused as one with a fault', () =>
+test('a workspace configuration nested too deeply is refused as invalid', () =>
   withDaemon('', async daemon => {
     const deep = `{"mcp_servers":{"a":{"command":"x","args":${'['.repeat(50_000)}${']'.repeat(50_000)}}}}`
     const { id } = await daemon.workspace({ '.svc/config.json': deep, '.svc/agents/does/AGENT.md': does })
@@ -157,7 +157,7 @@ test('a configuration of a workspace that is nested too deeply is refused as one
     assert.match(body.error, /nested too deeply/)
   }))
 
-test('sessions that are made at once in a workspace with a configuration are all made', () =>
+test('concurrent sessions in a workspace with a configuration are all created', () =>
   withDaemon('', async daemon => {
     const files = { '.svc/config.json': '{}', '.svc/agents/does/AGENT.md': does }
     const { id } = await daemon.workspace(files)
@@ -170,7 +170,7 @@ test('sessions that are made at once in a workspace with a configuration are all
     )
   }))
 
-test('a configuration of a workspace that an editor corrects refuses no more', () =>
+test('a workspace configuration corrected by an editor refuses no more sessions', () =>
   withDaemon('', async daemon => {
     const { id, root } = await daemon.workspace({ '.svc/config.json': '{ broken', '.svc/agents/does/AGENT.md': does })
     await trust(daemon, id)

@@ -20,7 +20,7 @@ test('the log is followed as a stream', async () => {
   }
 })
 
-test('a tail begins with the last lines, waits for a file that is not there yet, and goes on after a rotation', () =>
+test('a tail begins with the last lines, waits for a missing file, and continues after a rotation', () =>
   inFolder(async folder => {
     const file = path.join(folder, 'svc.log')
     const ended = new AbortController()
@@ -39,7 +39,7 @@ test('a tail begins with the last lines, waits for a file that is not there yet,
     assert.is((await lines.next()).done, true)
   }))
 
-test('an update is not supported, and every door says why', async () => {
+test('an update is not supported, and every interface gives the reason', async () => {
   const daemon = await scene()
   try {
     const state = (await daemon.request('GET', '/api/settings/update')).body

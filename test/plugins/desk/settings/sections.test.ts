@@ -13,7 +13,7 @@ const config = `{
 }
 `
 
-test('every section is shown whole, and its own configuration is accepted back as no change', async () => {
+test('every section is shown whole, and its own value is accepted as no change', async () => {
   const daemon = await scene(config)
   try {
     for (const { name, flat, members } of sections) {
@@ -54,7 +54,7 @@ test('a live member takes effect at once, is recorded, and the file keeps its co
   }
 })
 
-test('the strictest member decides: a change that needs a restart is blocked, and the next start applies it', async () => {
+test('the strictest member decides: a change that needs a restart is pending until the next start', async () => {
   const daemon = await scene(config)
   const before = (await daemon.request('GET', '/api/settings/general')).body.config
   const changed = { daemon: { reload_timeouts: { mcp: '20s' } }, limits: { max_concurrent_agents: 3 } }
@@ -84,7 +84,7 @@ test('the strictest member decides: a change that needs a restart is blocked, an
   }
 })
 
-test('a member that is not valid is refused by name, and nothing is written or recorded', async () => {
+test('an invalid member is refused by name, and nothing is written or recorded', async () => {
   const daemon = await scene(config)
   try {
     for (const [section, body] of [
@@ -103,7 +103,7 @@ test('a member that is not valid is refused by name, and nothing is written or r
   }
 })
 
-test('the general section has the socket of the daemon, and of its defaults a request changes the agent alone', async () => {
+test('the general section has the socket of the daemon, and a request changes only its default agent', async () => {
   const daemon = await scene(config)
   try {
     const { config: general } = (await daemon.request('GET', '/api/settings/general')).body
@@ -142,7 +142,7 @@ test('the catalog of the marketplace is a folder, or an address of http or https
   }
 })
 
-test('a restart is offered by a daemon that can be restarted, and by no other one', async () => {
+test('a restart is offered only by a daemon that supports it', async () => {
   const relauncher = { prepare: async () => ({ pid: 1, release() {} }), ready: Promise.resolve(), stop() {} }
   const { contribute } = surfaceOf<unknown>()
   const program = (refusal?: string) =>

@@ -36,9 +36,7 @@ const ARTIFACTS = [
   'liveness.json',
 ]
 
-test('a bundle has the eleven files, the summary and the liveness, and its manifest says what each is', async ({
-  s,
-}) => {
+test('a bundle has eleven files with summary and liveness, and its manifest describes each', async ({ s }) => {
   await s.emit({ error: 'no network' })
   const operation = await s.make()
   assert.is(operation.status, 'completed', operation.failure_reason)
@@ -59,7 +57,7 @@ test('a bundle has the eleven files, the summary and the liveness, and its manif
   assert.match(files.get('summary.md') as string, /alpha\.failed happened once at .*: no network/)
 })
 
-test('consent is required: without it nothing is made, and the diagnostic says what to show', async ({ s }) => {
+test('consent is required: without it nothing is created, and the diagnostic has the text to show', async ({ s }) => {
   for (const body of [{}, { yes: false }]) {
     const { status, body: reply } = await s.request('POST', '/api/support/bundles', body)
     assert.equal([status, reply.code, reply.diagnostic.code], [400, ...Array(2).fill('bundle_consent_required')])
@@ -69,9 +67,7 @@ test('consent is required: without it nothing is made, and the diagnostic says w
   assert.is(existsSync(path.join(s.home, 'support-bundles')), false)
 })
 
-test('two at once are made one after the other; each is downloaded as it is on the disk, with mode 0600', async ({
-  s,
-}) => {
+test('concurrent bundles are made one after the other; each is downloaded as stored, with mode 0600', async ({ s }) => {
   const begun = await Promise.all([1, 2].map(() => s.request('POST', '/api/support/bundles', { yes: true })))
   const urls = begun.map(({ body }) => body.operation.status_url as string)
   assert.equal(
@@ -96,9 +92,7 @@ test('two at once are made one after the other; each is downloaded as it is on t
   assert.equal((await s.request('GET', '/api/support/bundles/sup_0/download')).status, 404)
 })
 
-test('a bundle changes nothing that it reads: no file, no event, and one audit entry for the request', async ({
-  s,
-}) => {
+test('a bundle changes no source: no file, no event, and one audit entry for the request', async ({ s }) => {
   await s.emit({ error: 'no network' })
   await s.make()
   const state = () => ({
@@ -118,7 +112,7 @@ test('a bundle changes nothing that it reads: no file, no event, and one audit e
   assert.match(JSON.stringify(entries[0]), /support/)
 })
 
-test('a source that fails is omitted alone, with its reason; status.json is left out on demand', async ({ s }) => {
+test('a source that fails is omitted with its reason; status.json is omitted on request', async ({ s }) => {
   await rm(path.join(s.home, 'logs', 'svc.log'))
   await mkdir(path.join(s.home, 'logs', 'svc.log'))
   await writeFile(path.join(s.home, 'config.json'), '{ "token": "cnry-of-a-broken-file", ')
@@ -137,7 +131,7 @@ test('a source that fails is omitted alone, with its reason; status.json is left
 
 const byOrder = (a: string, b: string) => ARTIFACTS.indexOf(a) - ARTIFACTS.indexOf(b)
 
-test('what is too large is cut and said to be: the log keeps its end, the events the newest', async () => {
+test('oversized sources are cut and marked: the log keeps its end, the events the newest', async () => {
   const line = (n: number) => `${JSON.stringify({ level: 'info', n, msg: 'x'.repeat(1000) })}\n`
   const s = await scene({ log: Array.from({ length: 2500 }, (_, n) => line(n)).join('') })
   try {
@@ -168,7 +162,7 @@ test('a bundle that cannot be written fails with its reason, and the next one is
   assert.is((await s.make()).status, 'completed')
 })
 
-test('archives of this and of an earlier daemon go after a day, and nothing else in their folder', async () => {
+test('archives of this and earlier daemons are removed after a day, and nothing else in their folder', async () => {
   const clock = new VirtualClock(Date.now())
   const home = await temporaryFolder('support-kept')
   const folder = path.join(home, 'support-bundles')
@@ -238,7 +232,7 @@ const troubled = definePlugin({ name: 'troubled', version: '0.0.1', service: asy
   ],
 })
 
-test('the summary names what a finding is about, each cause of failed events, and turns without a sign of life', async () => {
+test('the summary names subjects of findings, causes of failed events, and unresponsive turns', async () => {
   const s = await scene({ more: [troubled] })
   try {
     await s.emit({ error: 'agent lost cannot be run' }, { error: 'agent lost cannot be run' })
@@ -262,7 +256,7 @@ test('the summary names what a finding is about, each cause of failed events, an
   }
 })
 
-test('each status leads where the table says, and a bundle whose daemon stops has failed', () => {
+test('each status has the transitions of the table, and a bundle of a stopped daemon has failed', () => {
   const ended = Object.entries(transitions).filter(([status]) => hasEnded(status as 'failed'))
   assert.equal(ended, [
     ['completed', []],

@@ -35,9 +35,7 @@ const treeOf = (root: string) =>
     })
     .sort()
 
-test('the files of a stopped home give the same bundle, without its secrets, and the home stays as it is', async ({
-  s,
-}) => {
+test('a stopped home gives the same bundle without its secrets and is not changed', async ({ s }) => {
   await s.emit({ error: 'no network' })
   await s.close()
   const before = treeOf(s.home)
@@ -55,7 +53,7 @@ test('the files of a stopped home give the same bundle, without its secrets, and
   assert.is([...files.values()].join('').includes('cnry'), false)
 })
 
-test('beside a daemon that runs, and for a home whose database is damaged or that is not there', async ({ s }) => {
+test('a bundle is made offline beside a running daemon and for a damaged or missing home', async ({ s }) => {
   await s.emit({ error: 'no network' })
   assert.match((await made(s.home)).get('event-summaries.json') as string, /no network/)
   await s.close()
@@ -70,7 +68,7 @@ test('beside a daemon that runs, and for a home whose database is damaged or tha
   assert.match(missing.get('doctor.json') as string, /home_path_missing/)
 })
 
-test('samples of liveness are bounded, hold numbers alone, and are in the bundle', async ({ s }) => {
+test('liveness samples are bounded, contain only numbers, and are in the bundle', async ({ s }) => {
   await s.close()
   const shared = new Int32Array(new SharedArrayBuffer(4 * SLOTS))
   const liveness = new Liveness(s.home, shared)
@@ -96,7 +94,7 @@ test('samples of liveness are bounded, hold numbers alone, and are in the bundle
     assert.ok(statSync(file).size < MOST_LIVENESS_BYTES + 2000)
 })
 
-test('a home in which the log cannot be written costs the samples and nothing else', async ({ s }) => {
+test('a home with an unwritable log loses only the samples', async ({ s }) => {
   await s.close()
   const home = await temporaryFolder('support-odd')
   mkdirSync(path.join(home, 'logs', 'liveness.jsonl'), { recursive: true })

@@ -112,7 +112,7 @@ function shownIn(planted: readonly Planted[]): (text: string) => string[] {
 
 const test = suite('secrets in support bundles')
 
-test(`none of ${COUNT} planted secrets is in a bundle, whatever is around it`, async () => {
+test(`a bundle contains none of ${COUNT} planted secrets in any context`, async () => {
   const planted: Planted[] = []
   const plant = (where: string) => {
     const value = canary()

@@ -61,7 +61,7 @@ async function call(
   return printed.join('\n').replace(/nd_[0-9a-f]{16}/g, 'nd')
 }
 
-test('every command has a verb, or is part of svc layout apply, and is in the README', () => {
+test('every command has a verb or is part of svc layout apply, and is in the README', () => {
   const readme = readFileSync(new URL('../../../../plugins/desk/window-manager/README.md', import.meta.url), 'utf8')
   const said = new Set<string>([...Object.values(cliVerbs).map(({ command }) => command), 'layout.replace'])
   for (const id of Object.keys(commandTable)) {
@@ -70,7 +70,7 @@ test('every command has a verb, or is part of svc layout apply, and is in the RE
   }
 })
 
-test('windows are arranged by words, and shown as a tree', async () => {
+test('windows are arranged by commands and shown as a tree', async () => {
   assert.is(await call('desktop list'), 'Desktop 1  (desktop-1)\n  empty\nno windows; open one: svc window open <app>')
   await call('window open', ['mail'], { id: 'a' })
   await call('window open', ['code'], { id: 'b' })
@@ -95,7 +95,7 @@ test('windows are arranged by words, and shown as a tree', async () => {
   assert.match(await call('layout undo'), 'mail  a')
 })
 
-test('what cannot be done is said with its code', async () => {
+test('an impossible change is reported with its code', async () => {
   assert.is(await call('window close', ['nope']), '! window_manager_window_not_found')
   assert.is(await call('window resize', ['a', 'horizontal', 'much']), '! usage')
   assert.is(await call('desktop switch', ['desktop-1']), '! client_not_found')
@@ -105,7 +105,7 @@ test('what cannot be done is said with its code', async () => {
   assert.is(await call('layout apply', [], { file: 'x' }, '{'), '! usage')
 })
 
-test('an arrangement goes out as a file, is checked, saved and applied again', async () => {
+test('an arrangement is exported as a file, checked, saved and applied again', async () => {
   const exported = await call('layout export', [], { name: 'Mine' })
   assert.is(JSON.parse(exported).display_name, 'Mine')
   const document = await call('layout get')

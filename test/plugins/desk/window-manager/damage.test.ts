@@ -18,7 +18,7 @@ for (const [what, sql] of [
   ['a document', "UPDATE window_manager_document SET body = '{' WHERE workspace_id = ?"],
   ['a step of its history', "UPDATE window_manager_history SET entry = 'nothing' WHERE workspace_id = ?"],
 ] as const) {
-  test(`${what} that is damaged hurts no other workspace, and another layout takes its place`, async () => {
+  test(`a damaged ${what} affects no other workspace, and another layout replaces it`, async () => {
     const { host, workspace, base, command, state, end } = await scene({
       plugins: [daemon, resources, workspaces, opened],
     })

@@ -84,7 +84,7 @@ test('a layout is saved, listed, changed at its version, and deleted', async () 
   assert.equal(await names(id), ['own'])
 })
 
-test('applied, a layout gives open windows its places, opens the others, and stacks what has none', async () => {
+test('an applied layout places open windows, opens missing ones, and stacks the rest', async () => {
   const id = await svc.workspace('applied')
   await save(id, layout('stacking'))
   await command(id, 'window.open', { id: 'mine', app: 'code', route: { pathname: '/a.ts', search: {} } })
@@ -102,7 +102,7 @@ test('applied, a layout gives open windows its places, opens the others, and sta
   assert.equal([old, places], [before.windows, before.desktops])
 })
 
-test('a layout that rejects, needs a participant or another screen says every reason, and changes nothing', async () => {
+test('a refused layout that needs a participant or another screen gives every reason and changes nothing', async () => {
   const id = await svc.workspace('picky')
   const participants = [{ id: 'reviewer', window_id: 'right', required: true }]
   await save(id, layout('picky', { overflow: 'reject', aspect: 'portrait', participants }))
@@ -129,7 +129,7 @@ test('a layout that rejects, needs a participant or another screen says every re
   assert.equal(Object.keys(without.body.snapshot.windows), ['left'], 'a slot that nobody takes is left out')
 })
 
-test('layouts are decoded strictly: other versions, unknown and mistyped members, foreign workspaces', () => {
+test('layouts are decoded strictly: other versions, unknown and mistyped members, foreign workspaces are refused', () => {
   const codes = (spec: unknown, scope: Parameters<typeof decodeLayout>[1] = GLOBAL) => {
     const decoded = decodeLayout(spec, scope)
     return decoded.is === 'layout' ? [] : decoded.diagnostics.map(({ code, path: at }) => `${code} ${at}`)
@@ -157,7 +157,7 @@ test('layouts are decoded strictly: other versions, unknown and mistyped members
   for (const none of [undefined, null, 7, 'text', []]) assert.is(decodeLayout(none, GLOBAL).is, 'invalid')
 })
 
-test('a layout file is read inside its package only, whatever links say', async () => {
+test('a layout file is read only inside its package, whatever its links', async () => {
   const folder = await realpath(await temporaryFolder('package'))
   const root = path.join(folder, 'pack')
   await mkdir(path.join(root, 'layouts'), { recursive: true })

@@ -10,7 +10,7 @@ const svc = await scene({ clock })
 const { host, base, command, state } = svc
 const codes = (body: { diagnostics?: { code: string }[] }) => (body.diagnostics ?? []).map(({ code }) => code)
 
-test('a workspace that nothing was done in has one empty desktop at revision 0, by id, name and path', async () => {
+test('an unused workspace has one empty desktop at revision 0, by id, name and path', async () => {
   const id = await svc.workspace('fresh')
   const first = await state(id)
   assert.equal([first.revision, first.version, first.desktops.length, first.windows], [0, 2, 1, {}])
@@ -21,7 +21,7 @@ test('a workspace that nothing was done in has one empty desktop at revision 0, 
   assert.is(gone.body.workspace_id, 'ws_gone')
 })
 
-test('windows are opened beside each other, moved, stacked, floated, closed; undo and redo go through all of it', async () => {
+test('windows are opened, moved, stacked, floated and closed; undo and redo cover all of it', async () => {
   const id = await svc.workspace('work')
   await command(id, 'window.open', { id: 'a', app: 'mail' })
   await command(id, 'window.open', { id: 'b', app: 'code' })
@@ -51,7 +51,7 @@ test('windows are opened beside each other, moved, stacked, floated, closed; und
   assert.equal([windows, desktops], [closed.windows, closed.desktops])
 })
 
-test('of two writers with one revision one wins, and the other is told the current one', async () => {
+test('one of two writers with one revision wins, and the other gets the current revision', async () => {
   const id = await svc.workspace('race')
   const write = (app: string) =>
     host.request('POST', `${base(id)}/commands`, { expected_revision: 0, command_id: 'window.open', payload: { app } })
@@ -62,7 +62,7 @@ test('of two writers with one revision one wins, and the other is told the curre
   assert.is(only?.app, `app${replies.findIndex(({ status }) => status === 200)}`)
 })
 
-test('a stale command is done when what it relies on is there, and refused with what is gone', async () => {
+test('a stale command is applied if its references exist, and refused with the missing one', async () => {
   const id = await svc.workspace('rebase')
   await command(id, 'window.open', { id: 'a', app: 'mail' })
   await command(id, 'window.open', { id: 'b', app: 'code' })
@@ -86,7 +86,7 @@ test('a stale command is done when what it relies on is there, and refused with 
   )
 })
 
-test('what a command cannot do is refused with its code, and changes nothing', async () => {
+test('an impossible command is refused with its code and changes nothing', async () => {
   const id = await svc.workspace('refusals')
   await command(id, 'window.open', { id: 'a', app: 'mail' })
   await command(id, 'desktop.create', { id: 'second' })
@@ -116,7 +116,7 @@ test('what a command cannot do is refused with its code, and changes nothing', a
   assert.is(outcome(await command(id, 'desktop.delete', { desktop_id: 'second' })), '409 window_manager_final_desktop')
 })
 
-test('to open what is open gives it the focus, and is nothing to undo', async () => {
+test('opening an open window focuses it and adds no undo step', async () => {
   const id = await svc.workspace('instances')
   const open = (instance_key: string) => command(id, 'window.open', { app: 'mail', instance_key })
   await open('one')
@@ -131,7 +131,7 @@ test('to open what is open gives it the focus, and is nothing to undo', async ()
   )
 })
 
-test('what was undone is no more when something else is done', async () => {
+test('a new command discards the undone ones', async () => {
   const id = await svc.workspace('branch')
   await command(id, 'window.open', { id: 'a', app: 'mail' })
   await command(id, 'layout.undo')
@@ -139,7 +139,7 @@ test('what was undone is no more when something else is done', async () => {
   assert.is(outcome(await command(id, 'layout.redo')), '409 window_manager_history_boundary')
 })
 
-test('a preview shows what a command would do, and does not do it', async () => {
+test('a preview shows the result of a command without applying it', async () => {
   const id = await svc.workspace('preview')
   const body = { expected_revision: 0, command_id: 'window.open', payload: { id: 'a', app: 'mail' } }
   const shown = await host.request('POST', `${base(id)}/preview`, body)
@@ -148,7 +148,7 @@ test('a preview shows what a command would do, and does not do it', async () => 
   assert.is((await state(id)).revision, 0)
 })
 
-test('the history keeps as many commands as the document says', async () => {
+test('the history keeps the documented number of commands', async () => {
   const id = await svc.workspace('limit')
   const { body: document } = await host.request('GET', `${base(id)}/layout`)
   const put = { expected_revision: 0, document: { ...document, overrides: { history_limit: 3 } } }
@@ -160,7 +160,7 @@ test('the history keeps as many commands as the document says', async () => {
   assert.is(Object.keys((await state(id)).windows).length, 3)
 })
 
-test('clients have their own desktop and focus, and expire when they are silent', async () => {
+test('clients have their own desktop and focus, and expire when silent', async () => {
   const id = await svc.workspace('clients')
   await command(id, 'desktop.create', { id: 'second' })
   const attach = async (body: object) => host.request('POST', `${base(id)}/clients`, body)
@@ -185,7 +185,7 @@ test('clients have their own desktop and focus, and expire when they are silent'
   assert.is(outcome(await host.request('DELETE', `${base(id)}/clients/two`)), '404 window_manager_client_not_found')
 })
 
-test('of too many clients those that were silent for longest go', async () => {
+test('the longest silent clients are removed beyond the limit', async () => {
   const id = await svc.workspace('crowd')
   for (let i = 0; i < 70; i++) {
     await clock.advance(1)
@@ -195,7 +195,7 @@ test('of too many clients those that were silent for longest go', async () => {
   assert.equal([clients.length, clients[0].client_id, clients.at(-1).client_id], [64, 'c6', 'c69'])
 })
 
-test('every fault of a document is named in one answer', async () => {
+test('one reply names every fault of a document', async () => {
   const id = await svc.workspace('faults')
   const rect = { x: 0, y: 0, width: 1, height: 1 }
   const half = { x: 0, y: 0, width: 0.6, height: 1 }
@@ -311,7 +311,7 @@ test('every fault of a document is named in one answer', async () => {
   assert.is((await state(id)).revision, 0)
 })
 
-test('events tell what happened, one for each name and command', async () => {
+test('each command emits its events, one per name', async () => {
   const id = await svc.workspace('events')
   await command(id, 'window.open', { id: 'a', app: 'mail' })
   await command(id, 'window.open', { id: 'b', app: 'mail' })
@@ -343,7 +343,7 @@ test('events tell what happened, one for each name and command', async () => {
   )
 })
 
-test('documents outlive a restart, and go with their workspace', async () => {
+test('documents survive a restart and are deleted with their workspace', async () => {
   const home = await temporaryFolder('home')
   const first = await scene({ home })
   const id = await first.workspace('kept')

@@ -12,7 +12,7 @@ const home = await temporaryFolder('settings')
 const running: { end(): Promise<void> }[] = []
 const configure = (values: unknown) => writeFile(path.join(home, 'config.json'), JSON.stringify(values, undefined, 1))
 
-test('the settings make up the section that the contract has, and are all live', () => {
+test('the settings equal the section of the contract and are all live', () => {
   const config = preferences(entry => entry.default)
   const section = { scope: 'global', available_scopes: ['global'], section: 'window-manager', config }
   assert.equal(validateReply('GET', '/api/settings/window-manager', 200, section), [])
@@ -28,7 +28,7 @@ test('the settings make up the section that the contract has, and are all live',
   }
 })
 
-test('settings hold below what a workspace wants otherwise, and change while the daemon runs', async () => {
+test('settings are defaults below those of a workspace, and change while the daemon runs', async () => {
   await configure({
     window_manager: { new_window_policy: 'floating', gaps: { inner: 3 }, shortcuts: { close: 'mod+w', zoom: 'mod+z' } },
   })
@@ -103,7 +103,7 @@ test('settings hold below what a workspace wants otherwise, and change while the
   await running.pop()?.end()
 })
 
-test('a value that is not valid stops a start, and is named by line and key', async () => {
+test('an invalid value stops a start, with line and key', async () => {
   const cases: [string, RegExp][] = [
     ['{ "window_manager": {\n "gaps": {\n "inner": -1 } } }', /config\.json:3: window_manager\.gaps\.inner: /],
     ['{ "window_manager": {\n "gaps": { "inner": 1.5 } } }', /:2: window_manager\.gaps\.inner: /],

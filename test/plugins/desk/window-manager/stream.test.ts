@@ -49,7 +49,7 @@ function read(id: string, query: Query = {}) {
   return { messages, until, over, close: () => abort.abort('enough') }
 }
 
-test('a reader gets a snapshot, then every command once; one that comes back gets what it missed', async () => {
+test('a reader gets a snapshot, then every command once; a returning reader gets the missed ones', async () => {
   const id = await svc.workspace('streamed')
   const first = read(id)
   assert.equal(await first.until(1), ['snapshot 0'])
@@ -71,7 +71,7 @@ test('a reader gets a snapshot, then every command once; one that comes back get
   for (const reader of [resumed, known, ahead]) reader.close()
 })
 
-test('a client is told of its own desktop and focus, and does not expire while it reads', async () => {
+test('a client gets its own desktop and focus, and does not expire while it reads', async () => {
   const id = await svc.workspace('attached')
   await command(id, 'desktop.create', { id: 'second' })
   const { body } = await host.request('POST', `${base(id)}/clients`, { client_id: 'screen' })
@@ -95,7 +95,7 @@ test('a client is told of its own desktop and focus, and does not expire while i
   assert.is(await clients(), 0)
 })
 
-test('what cannot be read is refused before anything is upgraded', async () => {
+test('an unreadable channel is refused before the upgrade', async () => {
   const id = await svc.workspace('refused')
   const stranger = (await read(id, { client_id: 'stranger' }).over) as ApiError
   assert.instance(stranger, ApiError)
@@ -116,7 +116,7 @@ test('what cannot be read is refused before anything is upgraded', async () => {
   assert.is(unreachable.code, 'unreachable')
 })
 
-test('the channel of a workspace that is deleted says so and ends', async () => {
+test('the channel of a deleted workspace reports the deletion and ends', async () => {
   const id = await svc.workspace('doomed')
   const reader = read(id)
   await reader.until(1)
@@ -125,7 +125,7 @@ test('the channel of a workspace that is deleted says so and ends', async () => 
   assert.is(await reader.over, 'done')
 })
 
-test('a reader that reads nothing is ended as a slow consumer, the others are not', async () => {
+test('a slow consumer is disconnected, and other readers are not', async () => {
   const id = await svc.workspace('slow')
   // More than the system takes in a reader's place.
   const route = { pathname: '/', search: { text: 'x'.repeat(400_000) } }
@@ -155,7 +155,7 @@ test('a reader that reads nothing is ended as a slow consumer, the others are no
   reader.close()
 })
 
-test('a reload of the window manager cuts its channels, and a reader goes on behind what it has', async () => {
+test('a reload of the window manager closes its channels, and a reader resumes after its position', async () => {
   const id = await svc.workspace('reloaded')
   const reader = read(id)
   await reader.until(1)
@@ -171,7 +171,7 @@ test('a reload of the window manager cuts its channels, and a reader goes on beh
   again.close()
 })
 
-test('what is remembered for readers is bounded, by workspace and in all', async () => {
+test('the backlog for readers is bounded per workspace and in total', async () => {
   const live = new Live()
   const event = (workspace_id: string, revision: number) =>
     live.publish({ actor: {}, changes: {}, command_id: 'window.open', occurred_at: '', revision, workspace_id })

@@ -244,7 +244,7 @@ const cases: [fault: string, breakIt: (d: Broken) => void, expected: string[]][]
 const found = (document: Broken) =>
   diagnose(document, 'ws_1').map(({ code, path }) => `${code.replace('topology.', '')} ${path}`)
 
-test('of each fault exactly what is wrong is told, with where', () => {
+test('each fault is reported exactly, with its position', () => {
   for (const [fault, breakIt, expected] of cases) {
     const document = valid()
     breakIt(document)
@@ -252,7 +252,7 @@ test('of each fault exactly what is wrong is told, with where', () => {
   }
 })
 
-test('every diagnostic of the code has a case, and nodes may be as deep as the limit', () => {
+test('every diagnostic of the code has a case, and nodes are valid up to the depth limit', () => {
   const source = readFileSync(
     new URL('../../../../../plugins/desk/window-manager/document/topology.ts', import.meta.url),
     'utf8',
@@ -269,7 +269,7 @@ test('every diagnostic of the code has a case, and nodes may be as deep as the l
   assert.equal([nested(limits.depth - 1), nested(limits.depth).length], [[], 1])
 })
 
-test('all faults of a document are told at once', () => {
+test('all faults of a document are reported at once', () => {
   const document: Broken = valid()
   const apart = [
     'another version',

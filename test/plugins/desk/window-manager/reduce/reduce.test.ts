@@ -126,11 +126,11 @@ const cases: [steps: Step[], expected: string][] = [
   ],
 ]
 
-test('what a command does to the arrangement', () => {
+test('each command changes the arrangement as documented', () => {
   for (const [steps, expected] of cases) assert.is(shown(steps), expected, JSON.stringify(steps.at(-1)))
 })
 
-test('windows that change places change what belongs to the place, and the focus goes along', () => {
+test('swapped windows exchange the properties of their places, and the focus follows', () => {
   const { document, effect } = after([
     ...open('a', 'b', 'c'),
     float('b', { minimized: true }),
@@ -152,14 +152,14 @@ test('windows that change places change what belongs to the place, and the focus
   assert.is(apart.desktops[0]?.focus_owner, 'c')
 })
 
-test('a window that is put somewhere forgets where it came from', () => {
+test('a placed window forgets its origin', () => {
   const { windows } = after([...open('a', 'b', 'c'), float('a'), beside('a', 'c', 'right')]).document
   assert.is(windows.a?.return_anchor, undefined)
   const floated = after([...open('a', 'b'), float('a')]).document.windows.a
   assert.equal([floated?.return_anchor?.source_revision, floated?.return_anchor?.neighbor_ids], [7, ['b']])
 })
 
-test('a window that had a group of its own gets it back, as long as there is room', () => {
+test('a window with a former group of its own gets it back while there is room', () => {
   const start = after(open('a', 'b')).document
   const [desktop] = start.desktops
   const half = (x: number) => ({ x, y: 0, width: 0.5, height: 1 })
