@@ -9,7 +9,7 @@ import { replacementProblems } from '../../testing/judge.js'
 import { boot, temporaryFolder } from '../harness/kernel.js'
 import { doctor } from './guest-plugin.js'
 
-test('each former name leads to a plugin of this version or to the kernel, and the table is sorted', () => {
+test('each former name maps to a plugin of this version or the kernel, and the table is sorted', () => {
   const names = inTree.map(({ name }) => name)
   const former = Object.keys(formerNames)
   assert.equal(former, [...former].sort())
@@ -19,7 +19,7 @@ test('each former name leads to a plugin of this version or to the kernel, and t
   }
 })
 
-test('a home that disables plugins of earlier versions starts, and the doctor names each', async () => {
+test('a home that disables former plugins starts, and the doctor names each', async () => {
   const home = await temporaryFolder('former')
   const former = Object.keys(formerNames)
   const disabled = [...former, 'bridges']
@@ -41,7 +41,7 @@ test('a home that disables plugins of earlier versions starts, and the doctor na
   await rm(home, { recursive: true })
 })
 
-test('a replacement of a former plugin is judged by the whole that does its work now', () => {
+test('a replacement of a former plugin is judged by its successor', () => {
   const problems = (replaces: string, provides?: Plugin['provides']) =>
     replacementProblems({ replaces, surface: {}, ...(provides ? { provides } : {}) })
   assert.equal(problems('tls'), ['replaces tls: it is a part of the plugin tcp now and cannot be replaced by itself'])

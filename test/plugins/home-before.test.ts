@@ -35,7 +35,7 @@ function asBefore(reply: unknown, said: unknown): unknown {
   return Object.fromEntries(members)
 }
 
-test('a home of the version before starts, and all that was in it is there, also after a second start', async () => {
+test('a home of the previous version starts with all its data, also after a second start', async () => {
   const { files, replies } = await before()
   const home = await temporaryFolder('before')
   for (const [name, bytes] of Object.entries(files)) {

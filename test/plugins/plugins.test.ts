@@ -60,7 +60,7 @@ async function withKernel(
   }
 }
 
-test('each plugin loads alone, and unloaded leaves nothing: no tap, route, timer, handle or entry', () =>
+test('each plugin loads alone, and leaves no tap, route, timer, handle or entry after its unload', () =>
   withKernel(
     [],
     async ({ host, change, look }) => {
@@ -81,11 +81,11 @@ test('each plugin loads alone, and unloaded leaves nothing: no tap, route, timer
     { critical: [], bare: true },
   ))
 
-test('what is on the surface of each plugin can be told to others', () => {
+test('the surface of each plugin is serializable', () => {
   for (const plugin of inTree) assert.not.throws(() => describesItself(plugin), plugin.name)
 })
 
-test('the modules of commands load, and one that does not is named', async () => {
+test('command modules load, and a failing one is named', async () => {
   for (const plugin of inTree) await commandsLoad(plugin)
   const lost = { path: 'acme gone', summary: 'Gone', load: () => Promise.reject(new Error('Cannot find module')) }
   const failed = await commandsLoad({ surface: { commands: [lost] } }).catch(error => error.message)
@@ -94,7 +94,7 @@ test('the modules of commands load, and one that does not is named', async () =>
   assert.match(await commandsLoad({ surface: { commands: [idle] } }).catch(error => error.message), 'no function run')
 })
 
-test('each registry that a plugin contributes to is declared by one', () => {
+test('each registry with contributions is declared by one plugin', () => {
   const declared = inTree.flatMap(({ surface }) => (surface.declares ?? []).map(({ registry }) => registry))
   assert.equal(
     [...registries.keys()].filter(id => ![Redactors.registry, ...declared].includes(id)),
@@ -103,7 +103,7 @@ test('each registry that a plugin contributes to is declared by one', () => {
   assert.is(new Set(declared).size, declared.length)
 })
 
-test('a daemon without any one plugin serves the others and says what waits for what; back, all is as it was', () =>
+test('a daemon without any one plugin runs the others and reports waiting ones; its return restores all', () =>
   withKernel(inTree, async ({ svc, host, change, look }) => {
     // What is optional is held from when somebody first asks for it.
     assert.is((await change(svc.request('GET', '/api/status'))).status, 200)
@@ -132,7 +132,7 @@ test('a daemon without any one plugin serves the others and says what waits for 
     assert.equal(await look(), before)
   }))
 
-test('a daemon that starts without a plugin starts the others', async () => {
+test('a daemon that starts without one plugin starts the others', async () => {
   // Those that most require, and those that nobody does.
   for (const absent of [['workspaces'], removable.map(({ name }) => name)]) {
     const present = inTree.filter(({ name }) => !absent.includes(name))
@@ -146,7 +146,7 @@ test('a daemon that starts without a plugin starts the others', async () => {
   }
 })
 
-test('a daemon without a critical plugin does not start and names it', async () => {
+test('a daemon without a critical plugin does not start, with its name', async () => {
   for (const name of critical) {
     const home = await temporaryFolder('critical')
     const plugins = inTree.filter(plugin => plugin.name !== name)
@@ -159,7 +159,7 @@ test('a daemon without a critical plugin does not start and names it', async () 
   }
 })
 
-test('every probe of the doctor answers in time', () =>
+test('every doctor probe answers in time', () =>
   withKernel(inTree, async ({ kernel, change }) => {
     assert.ok((await change(answersInTime(kernel()))) > 0)
   }))

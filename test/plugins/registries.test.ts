@@ -28,12 +28,12 @@ function reader(): { readonly plugin: Plugin; readonly collect: PluginKernel['co
 const { contribute } = surfaceOf<unknown>()
 const check = (id: string): Check => ({ id, category: 'acme', run: async () => [] })
 
-test('every registry says what an entry is', () => {
+test('every registry describes its entries', () => {
   const without = declared.flatMap(({ registry, entry }) => (entry ? [] : [registry]))
   assert.equal(without, UNCHECKED)
 })
 
-test('what the plugins of the package contribute is what the registries ask for', async () => {
+test('built-in contributions match the schemas of the registries', async () => {
   const { plugin, collect } = reader()
   const svc = await boot({ plugins: [...inTree, plugin] })
   let entries = 0
@@ -48,7 +48,7 @@ test('what the plugins of the package contribute is what the registries ask for'
   await svc.close()
 })
 
-test('a bad entry of a drop-in is left out alone, and is a fault of the drop-in', async () => {
+test('an invalid entry of a drop-in is skipped and is a fault of the drop-in', async () => {
   const { plugin, collect } = reader()
   const wrong = { id: 'acme.wrong', category: 'acme', run: 'no function' } as never
   const throwing = Object.defineProperty({}, 'id', {
@@ -94,7 +94,7 @@ test('a bad entry of a drop-in is left out alone, and is a fault of the drop-in'
   await svc.close()
 })
 
-test('an entry that another plugin of the package contributes is not looked at: a test does that', async () => {
+test('an entry contributed by another built-in plugin is not validated at run time', async () => {
   const { plugin, collect } = reader()
   const own = definePlugin({ name: 'own', version: '1' }).surface({
     registries: [contribute(Checks, () => [{ id: 'x', category: 'y', run: 7 } as never])],

@@ -32,7 +32,7 @@ function withNeeds(...plugins: readonly Plugin[]): Plugin[] {
 
 const note = { scope: { kind: 'global' }, spec: { text: 'hello' }, expected_version: 0 }
 
-test('the smallest kernel is one of daemon and resources with what they require', async () => {
+test('the smallest kernel is daemon and resources with their requirements', async () => {
   const plugins = withNeeds(all.daemon, all.resources)
   assert.equal(plugins.map(({ name }) => name).sort(), [
     'daemon',
@@ -51,7 +51,7 @@ test('the smallest kernel is one of daemon and resources with what they require'
   await svc.close()
 })
 
-test('a home of the whole program starts with a kernel of nothing, and is whole again afterwards', async () => {
+test('a home of the whole program starts with an empty kernel, and is complete again afterwards', async () => {
   const home = await temporaryFolder('home')
   const whole = await bootBare({ plugins: withNeeds(all.daemon, all.resources), home })
   assert.is((await whole.request('PUT', '/api/resources/some.note/one', note)).status, 201)
@@ -131,7 +131,7 @@ const lights = definePlugin({ name: 'lights', version: '1', service: async () =>
   ],
 })
 
-test('somebody else can take the place of reconcile, and gives it back', async () => {
+test('a plugin can replace reconcile and give it back', async () => {
   lit.clear()
   const svc = await bootBare({
     plugins: [...withNeeds(all.daemon, all.resources), lights, eager],

@@ -21,7 +21,7 @@ async function tablesOf(): Promise<{ readonly named: readonly string[]; readonly
   return { named, found: found as Table<never>[] }
 }
 
-test('every table of the plugins has the columns that their migrations make', async () => {
+test('every table of the plugins has the columns of their migrations', async () => {
   const { named, found } = await tablesOf()
   assert.ok(found.length > 0)
   assert.equal(named.toSorted(), found.map(({ name }) => name).toSorted(), 'each is exported by its module')

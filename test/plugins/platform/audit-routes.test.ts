@@ -96,14 +96,14 @@ POST /api/workspaces/{workspace_id}/window-manager/layout/validate
 POST /api/workspaces/{workspace_id}/window-manager/preview
 `
 
-test('every route that changes something leaves an entry, but for the listed ones', () => {
+test('every changing route leaves an entry, except the listed ones', () => {
   const routes = inTree.flatMap(plugin => plugin.surface.routes ?? [])
   const unaudited = routes.filter(({ audited }) => audited === false)
   assert.equal(unaudited.map(({ method, path }) => `${method} ${path}`).sort(), UNAUDITED.trim().split('\n').sort())
   for (const { method, path } of unaudited) assert.is.not(method, 'GET', path)
 })
 
-test('trust, agents, keys, tokens and stops leave entries that name what, and a prompt leaves none', async () => {
+test('trust, agents, keys, tokens and stops leave entries with their subject, and a prompt leaves none', async () => {
   const world = await openWorld({ plugins: [audit, auth, trust] })
   try {
     const { request } = world.kernel
@@ -149,7 +149,7 @@ test('trust, agents, keys, tokens and stops leave entries that name what, and a 
   }
 })
 
-test('a request that fails leaves no entry', async () => {
+test('a failed request leaves no entry', async () => {
   const world = await openWorld({ plugins: [audit] })
   try {
     const before = (await world.kernel.request('GET', '/api/audit')).body.page.total
@@ -160,7 +160,7 @@ test('a request that fails leaves no entry', async () => {
   }
 })
 
-test('an entry is named after the last words of its path and the names in it', () => {
+test('an entry is named after the last words of its path and its names', () => {
   const named = (method: string, path: string, params = {}, reply = {}) => {
     const { action, subject } = namesOf({ method, path } as never, params, reply)
     return `${action} ${subject}`

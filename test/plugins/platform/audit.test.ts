@@ -50,7 +50,7 @@ async function tamper(home: string, ...statements: readonly string[]): Promise<v
   await store.close()
 }
 
-test('a change of a record is an entry with actor, origin, request, event and digests before and after', async () => {
+test('a change of a record is an entry with actor, origin, request, event and both digests', async () => {
   const host = await boot({ plugins })
   await put(host, 'one', 'a', 0)
   await put(host, 'one', 'b', 1)
@@ -84,7 +84,7 @@ test('a change of a record is an entry with actor, origin, request, event and di
   await host.close()
 })
 
-test('a refused change is no entry', async () => {
+test('a refused change leaves no entry', async () => {
   const host = await boot({ plugins })
   await put(host, 'one', 'a', 0)
   assert.is((await put(host, 'one', 'b', 7)).status, 409)
@@ -93,7 +93,7 @@ test('a refused change is no entry', async () => {
   await host.close()
 })
 
-test('switches of the daemon are entries, and so are the events that a plugin names', async () => {
+test('switches of the daemon and events named by a plugin are entries', async () => {
   const Rung = event('acme.rung', v.object({ times: v.number() }))
   const Silent = event('acme.silent', v.object({}))
   const { contribute } = surfaceOf<unknown>()
@@ -133,7 +133,7 @@ test('switches of the daemon are entries, and so are the events that a plugin na
   await host.close()
 })
 
-test('the configuration file is an entry when it changed, also while no daemon ran, and not at every start', async () => {
+test('the configuration file is an entry when changed, also while no daemon ran, and not at every start', async () => {
   const home = await temporaryFolder('home')
   const settle = async (config: unknown) => {
     await writeFile(`${home}/config.json`, JSON.stringify(config))
@@ -149,7 +149,7 @@ test('the configuration file is an entry when it changed, also while no daemon r
   await rm(home, { recursive: true })
 })
 
-test('nothing that is stored tells a short secret: digests are keyed by the home', async () => {
+test('no stored data reveals a short secret: digests are keyed by the home', async () => {
   const one = await boot({ plugins })
   const two = await boot({ plugins })
   await put(one, 'one', '1234', 0)
@@ -234,7 +234,7 @@ for (const [what, sql, problem, at] of alterations) {
   })
 }
 
-test('a chain that was replaced whole is found by a hash that was noted before', async () => {
+test('a completely replaced chain is found by a recorded hash', async () => {
   const host = await boot({ plugins })
   await put(host, 'one', 'a', 0)
   const { head } = (await host.request('GET', '/api/audit/verify')).body
@@ -245,7 +245,7 @@ test('a chain that was replaced whole is found by a hash that was noted before',
   await host.close()
 })
 
-test('pruning by count and by age leaves a chain that verifies, and attests where it begins', async () => {
+test('pruning by count and by age leaves a verifiable chain that attests its start', async () => {
   const home = await temporaryFolder('home')
   const store = await openStore({ path: path.join(home, 'svc.db'), now: () => 0 })
   await store.migrate('audit', auditMigrations)
@@ -277,7 +277,7 @@ test('pruning by count and by age leaves a chain that verifies, and attests wher
   await rm(home, { recursive: true })
 })
 
-test('a caller that is limited to a part of the daemon may not read the audit', async () => {
+test('a caller limited to a part of the daemon may not read the audit', async () => {
   const asked: { readonly as: object; readonly url: string }[] = []
   const statuses: number[] = []
   const asking = definePlugin({ name: 'asking', version: '1', requires: { request: Requests } }).surface({
@@ -303,7 +303,7 @@ test('a caller that is limited to a part of the daemon may not read the audit', 
   await host.close()
 })
 
-test('why follows a record and an event back to the request, and says where a chain begins', async () => {
+test('why traces a record and an event back to the request, and reports the start of a chain', async () => {
   const host = await boot({ plugins })
   await put(host, 'one', 'a', 0)
   await put(host, 'one', 'b', 1)
@@ -381,7 +381,7 @@ function thingsPlugin() {
   })
 }
 
-test('a session and a run of a task lead to the requests about them, which the audit lists by any of their ids', async () => {
+test('a session and a task run lead to their requests, which the audit lists by any of their ids', async () => {
   const host = await boot({ plugins: [...plugins, thingsPlugin()] })
   const why = async (id: string) => (await host.request('GET', `/api/audit/why?id=${encodeURIComponent(id)}`)).body
   const id = 'ses_00000000000000aa'

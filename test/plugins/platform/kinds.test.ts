@@ -104,13 +104,13 @@ const written: Readonly<Record<string, readonly object[]>> = {
 const put = (kind: string, id: string, spec: unknown, expected_version = 0) =>
   svc.request('PUT', `/api/resources/${kind}/${id}`, { scope: { kind: 'global' }, spec, expected_version })
 
-test('the kinds of the in-tree plugins and their size limits', () => {
+test('the built-in kinds have their size limits', () => {
   assert.equal(kinds.map(({ name }) => name).sort(), Object.keys(limits).sort())
   for (const { name, maxBytes } of kinds) assert.is(maxBytes, limits[name], name)
 })
 
 for (const [name, specs] of Object.entries(written))
-  test(`${name}: what is stored is canonical, and stays what it is when it is stored again`, async () => {
+  test(`${name}: a stored spec is canonical, and stays the same when stored again`, async () => {
     for (const [i, spec] of specs.entries()) {
       const id = name === 'window_layout' ? 'it' : `it${i}`
       const first = await put(name, id, spec)
@@ -174,7 +174,7 @@ const refused: readonly (readonly [string, object, string])[] = [
   ],
 ]
 
-test('what the rules of a kind forbid is 422 and says what is wrong', async () => {
+test('a spec that breaks the rules of its kind is 422 with the reason', async () => {
   for (const [kind, spec, part] of refused) {
     const { status, body } = await put(kind, 'x', spec)
     assert.is(status, 422, `${kind} ${JSON.stringify(spec)}`)
@@ -185,7 +185,7 @@ test('what the rules of a kind forbid is 422 and says what is wrong', async () =
   assert.equal((await svc.request('GET', '/api/resources?kind=hook.binding')).body.records.length, 2)
 })
 
-test('an activation is read by anybody and written by its owner alone', async () => {
+test('an activation is readable for all and written only by its owner', async () => {
   const spec = { extension_name: 'demo', bundle_name: 'kit', profile_name: 'default' }
   assert.is((await put('bundle.activation', 'act_1', spec)).status, 403)
   assert.is((await svc.request('GET', '/api/resources/bundle.activation')).status, 200)
@@ -204,7 +204,7 @@ const Idle = kind<{ readonly text: string }>({
   maxBytes: KiB,
 })
 
-test('status names the kinds of stored records that nothing makes a runtime of', async () => {
+test('status names kinds with stored records that nothing projects', async () => {
   const idle = definePlugin({ name: 'acme.idle', version: '1.0.0' }).surface({ kinds: [Idle] })
   const fresh = await boot({ plugins: [...inTree, idle] })
   const reconcile = async () => (await fresh.request('GET', '/api/status')).body.health.reconcile

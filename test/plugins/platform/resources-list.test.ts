@@ -37,7 +37,7 @@ test('lists filter by kind, scope, owner and source, in order of kind and id, up
   await host.close()
 })
 
-test('a list of many records is whole, in order, whatever its filter, and lets others have their turn', async () => {
+test('a list of many records is complete, ordered under every filter, and yields to other work', async () => {
   const { host, inside } = await start()
   const names = Array.from({ length: 1200 }, (_, n) => `n${String(n).padStart(4, '0')}`)
   const workspace = { kind: 'workspace', id: 'ws_1' } as const
@@ -66,7 +66,7 @@ test('a list of many records is whole, in order, whatever its filter, and lets o
   await host.close()
 })
 
-test('filters that do not bind are 422', async () => {
+test('filters that contradict each other are 422', async () => {
   const { host } = await start()
   const table = [
     '?scope_id=ws_1',
@@ -94,7 +94,7 @@ test('filters that do not bind are 422', async () => {
   await host.close()
 })
 
-test('writes beyond the rate limit wait in its queue, then are refused; reads never are', async () => {
+test('writes over the rate limit are queued, then refused; reads never are', async () => {
   const home = await temporaryFolder('rate')
   const limit = { requests: 2, window: '10s', queue: 1 }
   await writeFile(
@@ -124,7 +124,7 @@ test('writes beyond the rate limit wait in its queue, then are refused; reads ne
   await rm(home, { recursive: true })
 })
 
-test('half a rate limit stops the start, naming the key', async () => {
+test('an incomplete rate limit stops the start with the key', async () => {
   const home = await temporaryFolder('rate')
   await writeFile(
     path.join(home, 'config.json'),
@@ -136,7 +136,7 @@ test('half a rate limit stops the start, naming the key', async () => {
   await rm(home, { recursive: true })
 })
 
-test('svc resource put sends the spec of a file or an option, and says what is wrong with it', async () => {
+test('svc resource put sends the spec of a file or an option, and reports its errors', async () => {
   const { host } = await start()
   const said: string[] = []
   const call = (options: CommandContext['options'], file = '') =>

@@ -69,7 +69,7 @@ function change(kernel: Inside, changes: readonly [id: string, text?: string][],
     })
 }
 
-test('a version that was rolled back is not sent when another transaction has written the same version', async () => {
+test('a rolled back version is not sent when another transaction has written the same version', async () => {
   const { host, inside } = await start()
   await change(inside, [['a', 'first']])
   await change(inside, [['a', 'given up']], false)
@@ -81,7 +81,7 @@ test('a version that was rolled back is not sent when another transaction has wr
   await host.close()
 })
 
-test('a record that takes the place of a deleted one has its version, and its own text', async () => {
+test('a record that replaces a deleted one has its version and its own text', async () => {
   const { host } = await start()
   for (const text of ['first', 'second']) {
     assert.is((await host.request('PUT', '/api/resources/note/a', body(text))).status, 201)
@@ -95,7 +95,7 @@ test('a record that takes the place of a deleted one has its version, and its ow
   await host.close()
 })
 
-test('whatever is written, deleted and given up, in whatever order, what is sent is what is stored, also after a restart', async () => {
+test('random writes, deletions and rollbacks send the stored text, also after a restart', async () => {
   const home = await temporaryFolder('texts')
   let seed = 7
   const chance = (n: number) => {
@@ -117,7 +117,7 @@ test('whatever is written, deleted and given up, in whatever order, what is sent
   await rm(home, { recursive: true })
 })
 
-test('more and longer texts than are kept are sent as they are stored', async () => {
+test('texts beyond the cache are sent as stored', async () => {
   const { host, inside } = await start()
   const large = kind({ name: 'large', spec: v.unknown(), maxBytes: 1024 * 1024 })
   const sizes = Array.from({ length: 150 }, (_, n) => (n === 3 ? 200_000 : 40_000 + n))
@@ -140,7 +140,7 @@ test('more and longer texts than are kept are sent as they are stored', async ()
   await host.close()
 })
 
-test('a text that one actor has read is not shown to another who may not', async () => {
+test('a text read by one actor is not shown to another without access', async () => {
   const { host, inside } = await start()
   await change(inside, [['a', 'mine']])
   const texts = (as = inside.actor) => inside.texts({ kind: 'note', as }).length
@@ -151,7 +151,7 @@ test('a text that one actor has read is not shown to another who may not', async
   await host.close()
 })
 
-test('a kind with another schema changes nothing of what is stored, and so of what is sent', async () => {
+test('a changed schema of a kind changes no stored and no sent text', async () => {
   const { host, inside } = await start()
   await change(inside, [['a', 'as it is']])
   const before = (await host.request('GET', '/api/resources/note/a')).body

@@ -8,7 +8,7 @@ import resources from '../../../plugins/platform/resources/index.js'
 import { boot, temporaryFolder } from '../../harness/kernel.js'
 import { body, global, ids, Note, notes, Owned, outcome, start } from './resource-scene.js'
 
-test('a record is created, read, changed and removed, with its version going up by one', async () => {
+test('a record is created, read, changed and removed, with its version increasing by one', async () => {
   const { host } = await start()
   const created = await host.request('PUT', '/api/resources/note/a', { ...body('one'), expected_version: 0 })
   assert.is(created.status, 201)
@@ -29,7 +29,7 @@ test('a record is created, read, changed and removed, with its version going up 
   await host.close()
 })
 
-test('refusals of a PUT come in the documented order and change nothing', async () => {
+test('refusals of a PUT have the documented order and change nothing', async () => {
   const { host } = await start()
   await host.request('PUT', '/api/resources/note/a', body('one'))
   const huge = 'x'.repeat(300_000)
@@ -109,7 +109,7 @@ test('a DELETE needs the current version', async () => {
   await host.close()
 })
 
-test('bodies that are no JSON are 400, and nothing is created over them', async () => {
+test('an invalid JSON body is 400, and no record is created', async () => {
   const home = await temporaryFolder('json')
   const { plugin } = notes()
   const host = await boot({ plugins: [daemon, resources, plugin], home, listen: ['socket'] })
@@ -141,7 +141,7 @@ test('bodies that are no JSON are 400, and nothing is created over them', async 
   await rm(home, { recursive: true })
 })
 
-test('a record of another source can be read and not changed, whatever its version', async () => {
+test('a record of another source is readable and read-only, whatever its version', async () => {
   const { host, inside } = await start()
   await inside.db.tx(t =>
     inside.records.put(t, inside.actor, { kind: Note, id: 'mine', scope: { kind: 'global' }, spec: { text: 'x' } }),
@@ -153,7 +153,7 @@ test('a record of another source can be read and not changed, whatever its versi
   await host.close()
 })
 
-test('records whose kind belongs to a service can be read', async () => {
+test('records of a service kind are readable', async () => {
   const { host, inside } = await start()
   await inside.db.tx(t =>
     inside.records.put(t, inside.actor, { kind: Owned, id: 'o', scope: { kind: 'global' }, spec: {} }),
@@ -163,7 +163,7 @@ test('records whose kind belongs to a service can be read', async () => {
   await host.close()
 })
 
-test('a kind that nobody registered is stored as it is written', async () => {
+test('a record of an unregistered kind is stored unchanged', async () => {
   const { host } = await start()
   const spec = { b: [1, null, { deep: true }], a: 'x' }
   const { status, body: reply } = await host.request('PUT', '/api/resources/some.thing/x', { scope: global, spec })

@@ -47,7 +47,7 @@ const operation = (id: string, more: Partial<StoredOperation> = {}): StoredOpera
 })
 const idOf = (n: number) => `rst_${n.toString(16).padStart(16, '0')}`
 
-test('an operation takes the way of the table from every status to every other, and no other way', async () => {
+test('an operation makes only the transitions of the table, from every status', async () => {
   const home = await temporaryFolder('home')
   const operations = new Operations(home)
   for (const from of statuses) {
@@ -80,7 +80,7 @@ test('an operation takes the way of the table from every status to every other, 
   await rm(home, { recursive: true })
 })
 
-test('a daemon that is part of another program refuses to restart itself and goes on', async () => {
+test('an embedded daemon refuses to restart itself and continues', async () => {
   const host = await boot({ plugins: [restart] })
   const { status, body } = await host.request('POST', path)
   assert.equal([status, body.code], [500, 'restart_unsupported'])
@@ -90,7 +90,7 @@ test('a daemon that is part of another program refuses to restart itself and goe
   await host.close()
 })
 
-test('a request begins one operation, which a second request joins, and the next daemon ends it', async () => {
+test('a request starts one operation, joined by a second request and ended by the next daemon', async () => {
   const home = await temporaryFolder('home')
   const clock = new VirtualClock()
   const { calls, plugin } = program()
@@ -121,7 +121,7 @@ test('a request begins one operation, which a second request joins, and the next
   await rm(home, { recursive: true })
 })
 
-test('where the helper does not start the operation has failed, says why, and the daemon goes on', async () => {
+test('an operation without a started helper fails with the reason, and the daemon continues', async () => {
   const home = await temporaryFolder('home')
   let broken = true
   const { plugin } = program({
@@ -141,7 +141,7 @@ test('where the helper does not start the operation has failed, says why, and th
   await rm(home, { recursive: true })
 })
 
-test('twenty operations are kept when they have ended, none for longer than thirty days, and foreign files stay', async () => {
+test('twenty ended operations are kept for up to thirty days, and foreign files stay', async () => {
   const home = await temporaryFolder('home')
   const operations = new Operations(home)
   const day = (n: number) => new Date(Date.UTC(2030, 0, 1 + n)).toISOString()

@@ -17,7 +17,7 @@ const FILE = lines(
   '}',
 )
 
-test('a new member stands behind the last one, whose comment stays its own', () => {
+test('a new member is added after the last one, whose comment stays with it', () => {
   assert.is(setAt(FILE, ['http', 'max'], 3), FILE.replace('"x" // the host', '"x", // the host\n    "max": 3'))
   assert.is(
     setAt(FILE, ['roles', 'a'], { b: 1 }),
@@ -26,7 +26,7 @@ test('a new member stands behind the last one, whose comment stays its own', () 
   assert.is(setAt(FILE, ['log', 'days'], 2), FILE.replace('"info" }', '"info", "days": 2 }'))
 })
 
-test('a value is changed where it stands, an object member by member', () => {
+test('a value is changed in place, an object member by member', () => {
   assert.is(setAt(FILE, ['http', 'port'], 7), FILE.replace('"port": 1', '"port": 7'))
   assert.is(setAt(FILE, ['http', 'port'], 1), FILE)
   assert.is(setAt(FILE, ['http'], { port: 2, host: 'x' }), FILE.replace('"port": 1', '"port": 2'))
@@ -39,7 +39,7 @@ test('a value is changed where it stands, an object member by member', () => {
   )
 })
 
-test('what is removed takes its comma along and nothing else', () => {
+test('a removed member takes only its comma along', () => {
   assert.is(removeAt(FILE, ['http', 'port']), FILE.replace('    "port": 1, // the port', '    // the port'))
   assert.is(removeAt(FILE, ['log']), FILE.replace('  "log": { "level": "info" }, // about log', '  // about log'))
   assert.is(removeAt('{ "a": 1, "b": 2 }', ['b']), '{ "a": 1 }')
@@ -49,7 +49,7 @@ test('what is removed takes its comma along and nothing else', () => {
   assert.is(removeAt(FILE, ['http', 'none']), FILE)
 })
 
-test('keys that a text joins by dots are found, and indentation and ends of lines are kept', () => {
+test('dotted keys are found, and indentation and line endings are kept', () => {
   assert.is(
     setAt('{ "plugins": { "acme.sizes": { "size": 1 } } }', ['plugins', 'acme', 'sizes', 'size'], 2),
     '{ "plugins": { "acme.sizes": { "size": 2 } } }',
@@ -62,7 +62,7 @@ test('keys that a text joins by dots are found, and indentation and ends of line
   assert.is(setAt('{\n  // none yet\n}\n', ['a'], 1), '{\n  // none yet\n  "a": 1\n}\n')
 })
 
-test('an edit of a large value takes a time that grows with its size, not with its square', () => {
+test('an edit of a large value takes time linear in its size', () => {
   const members = (count: number, value: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, n) => [`member-${n}`, value]))
   const text = setAt('{ "few": 1 } // mine', ['many'], members(20_000, 1))
@@ -71,7 +71,7 @@ test('an edit of a large value takes a time that grows with its size, not with i
   assert.match(after, /\/\/ mine$/)
 })
 
-test('random edits of random texts change what they name, and keep every comment and the order of the rest', () => {
+test('random edits of random texts change only the named members and keep comments and order', () => {
   let state = 7
   const below = (n: number) => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0

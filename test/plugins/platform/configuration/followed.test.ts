@@ -39,7 +39,7 @@ async function isFollowed(file: string, name: string, taken: () => Promise<strin
   await until(async () => (await taken()).includes(`${name}_again`), `${name}, once more`)
 }
 
-test('config.json is followed again after something lay in its place', async () => {
+test('config.json is followed again after another kind of file lay at its path', async () => {
   const passed = hostileFiles.map(hostile =>
     followed(async (file, taken) => {
       await isFollowed(file, 'before', taken)
@@ -55,7 +55,7 @@ test('config.json is followed again after something lay in its place', async () 
   await Promise.all(passed)
 })
 
-test('a config.json that is deleted and written at once, as git does, is followed', () =>
+test('a config.json deleted and rewritten at once, as by git, is followed', () =>
   followed(async (file, taken) => {
     for (const name of ['one', 'two', 'three']) {
       await isFollowed(file, name, taken)
@@ -63,7 +63,7 @@ test('a config.json that is deleted and written at once, as git does, is followe
     }
   }))
 
-test('a config.json that is a link is followed: what it leads to, and where', () =>
+test('a config.json that is a symbolic link is followed at both ends', () =>
   followed(async (file, taken) => {
     const folder = path.join(path.dirname(file), 'dotfiles')
     await mkdir(folder)

@@ -119,7 +119,7 @@ const FILE = `// mine
 }
 `
 
-test('a write keeps comments and order; a live value is told by then, another one waits and says so', async () => {
+test('a write keeps comments and order; a live value is applied by its end, another one is pending', async () => {
   await withConfig(FILE, async ({ config, told, text, pending }) => {
     const before = config.hashes()
     assert.is(before.active, before.desired)
@@ -150,7 +150,7 @@ test('a write keeps comments and order; a live value is told by then, another on
   })
 })
 
-test('what an owner would not take, nobody owns or no map has is refused, and then nothing is written', async () => {
+test('a value that is invalid, without an owner or outside its map is refused, and nothing is written', async () => {
   await withConfig(FILE, async ({ config, told, text }) => {
     const circle: Record<string, unknown> = {}
     circle.self = circle
@@ -182,7 +182,7 @@ test('what an owner would not take, nobody owns or no map has is refused, and th
   })
 })
 
-test('a plan says what a write would do, and writes nothing', async () => {
+test('a plan shows the result of a write, and writes nothing', async () => {
   await withConfig(FILE, async ({ config, text }) => {
     const plan = config.plan([
       { path: 'sizes.size', value: 6 },
@@ -208,7 +208,7 @@ test('a plan says what a write would do, and writes nothing', async () => {
   })
 })
 
-test('a condition that does not hold any more is refused with what is true instead; without one the newer text is changed', async () => {
+test('a failed condition is refused with the current value; without one the newer text is changed', async () => {
   await withConfig(FILE, async ({ config, text, put }) => {
     const { hash } = config.plan([])
     const byHand = FILE.replace('"depth": 2', '"depth": 3')
@@ -235,7 +235,7 @@ test('a condition that does not hold any more is refused with what is true inste
   })
 })
 
-test('writes at the same time all hold, each on top of the one before', async () => {
+test('concurrent writes all succeed, each on top of the previous one', async () => {
   await withConfig(FILE, async ({ config, text }) => {
     const names = Array.from({ length: 30 }, (_, n) => `shape ${n}.${n}`)
     await Promise.all(names.map((name, n) => config.write([{ path: 'shapes', name, value: { sides: n } }])))
@@ -246,7 +246,7 @@ test('writes at the same time all hold, each on top of the one before', async ()
   })
 })
 
-test('an overlay says what it may, merged by name, and what it says of the rest changes nothing', async () => {
+test('an overlay contributes only its permitted members, merged by name', async () => {
   await withConfig(`{ "sizes": { "size": 2 }, "shapes": { "box": { "sides": 4 } } }`, async ({ config, unload }) => {
     const file = memory(
       `{ "sizes": { "size": 9, "depth": 8 }, "shapes": { "box": { "sides": 5 }, "tri": { "sides": 3 } } }`,
@@ -293,7 +293,7 @@ test('an overlay says what it may, merged by name, and what it says of the rest 
   })
 })
 
-test('an overlay is written like the file, unless somebody else writes it', async () => {
+test('an overlay is written like the file, unless another writer changed it', async () => {
   await withConfig('{}', async ({ config, text }) => {
     const file = memory(undefined)
     await config.overlay('one', file, 'one/config.json')
@@ -315,7 +315,7 @@ test('an overlay is written like the file, unless somebody else writes it', asyn
   })
 })
 
-test('a variable that a setting names is above all files, and one that does not fit is no start', async () => {
+test('a variable named by a setting overrides all files, and an invalid one stops the start', async () => {
   const env = { SIZES_WIDTH: 'wide' }
   await withConfig(
     '{ "sizes": { "width": 4 } }',
@@ -337,7 +337,7 @@ test('a variable that a setting names is above all files, and one that does not 
   await withConfig('{}', async ({ config }) => assert.is(config.get(width), 12), { env: { SIZES_WIDTH: '12' } })
 })
 
-test('a write that fails changes nothing, and the next one is made', async () => {
+test('a failed write changes nothing, and the next one is made', async () => {
   await withConfig(FILE, async ({ config, told }) => {
     const file = memory('{ "sizes": { "size": 3 } }')
     const { write } = file

@@ -10,7 +10,7 @@ import { swap } from '../../../../plugins/platform/configuration/save/swap.js'
 import { textFile } from '../../../../plugins/platform/files/text-file.js'
 import { codeOf, inFolder } from '../../../kernel/store/harness.js'
 
-test('a write that names the text before it does not replace what somebody else saved', () =>
+test('a write conditioned on an earlier text does not replace the save of an editor', () =>
   inFolder(async folder => {
     const name = path.join(folder, 'a.json')
     const file = sharedFile(textFile(name), name)
@@ -25,7 +25,7 @@ test('a write that names the text before it does not replace what somebody else 
     assert.equal(await readdir(folder), ['elsewhere'])
   }))
 
-test('a file that is replaced again and again is there at every moment', () =>
+test('a file replaced repeatedly exists at every moment', () =>
   inFolder(async folder => {
     const name = path.join(folder, 'a.json')
     const file = sharedFile(textFile(name), name)
@@ -44,7 +44,7 @@ test('a file that is replaced again and again is there at every moment', () =>
     assert.equal(await readdir(folder), ['a.json'])
   }))
 
-test('what is saved before a save gets its place again stays, whether it is a new file or written into ours', () =>
+test('a save by an editor before a rename is kept, whether as a new file or in place', () =>
   inFolder(async folder => {
     const name = path.join(folder, 'a.json')
     const saves = [
@@ -72,7 +72,7 @@ test('what is saved before a save gets its place again stays, whether it is a ne
     }
   }))
 
-test('an editor that writes into the file it has open, while that is replaced, keeps what it wrote', () =>
+test('an editor that writes into its open file during a replacement keeps its text', () =>
   inFolder(async folder => {
     const name = path.join(folder, 'a.json')
     await writeFile(name, 'old')

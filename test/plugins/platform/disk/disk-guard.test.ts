@@ -50,7 +50,7 @@ async function scene(home?: string) {
 
 const put = (host: TestKernel, id: string) => outcome(host, 'PUT', `/api/resources/note/${id}`, body('x'))
 
-test('a full disk: writes and new work are refused with 507, what reads, stops or frees goes on, and it heals', async () => {
+test('a full disk refuses writes and new work with 507, serves reads, stops and deletions, and recovers', async () => {
   const { host, set, seen, space } = await scene()
   assert.is(await put(host, 'a'), '201')
   await eventually(() => isReserved(host.home), 'the reserve is there')
@@ -90,7 +90,7 @@ test('a full disk: writes and new work are refused with 507, what reads, stops o
   await host.close()
 })
 
-test('the refusal comes before the body is read, and what was seen holds for a moment', async () => {
+test('the refusal precedes the body, and a measurement is cached for a moment', async () => {
   const { host, set, room } = await scene()
   await set(short - 1)
   const large = { ...body('x'), more: 'x'.repeat(6 * MIB) }
@@ -102,7 +102,7 @@ test('the refusal comes before the body is read, and what was seen holds for a m
   await host.close()
 })
 
-test('without a request somebody looks as well; the reserve stays for the start after this one', async () => {
+test('the disk is also checked without requests; the reserve is kept for the next start', async () => {
   const home = await temporaryFolder('full')
   const { host, room, clock } = await scene(home)
   await eventually(() => isReserved(home), 'the reserve is there')
@@ -119,7 +119,7 @@ test('without a request somebody looks as well; the reserve stays for the start 
   await rm(home, { recursive: true })
 })
 
-test('a file system that does not tell what is free stops nobody', async () => {
+test('a file system without free space figures blocks no request', async () => {
   const host = await boot({
     plugins: [daemon, disk, resources, notes().plugin],
     freeBytes: async () => {
@@ -132,7 +132,7 @@ test('a file system that does not tell what is free stops nobody', async () => {
   await host.close()
 })
 
-test('with work going on: nothing new begins, and what runs can be asked, answered, canceled, stopped and deleted', async () => {
+test('a full disk during work admits nothing new, and running work can be read, answered, canceled and stopped', async () => {
   const room = { free: 100 * enough }
   const world = await openWorld({ plugins: [automation], freeBytes: async () => room.free })
   try {
@@ -201,7 +201,7 @@ async function smallDisk(): Promise<{ folder: string; remove(): Promise<void> } 
   }
 }
 
-test('on a file system of 64 MiB that is really filled: 507 before anything fails, and again after it was freed', async () => {
+test('a real file system of 64 MiB gives 507 before a failure when filled, and works again when freed', async () => {
   const disk = await smallDisk()
   if (!disk) return
   const home = path.join(disk.folder, 'home')

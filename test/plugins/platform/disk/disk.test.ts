@@ -9,13 +9,13 @@ import { VirtualClock } from '../../../../testing/virtual-clock.js'
 import { boot, temporaryFolder, whileTimePasses } from '../../../harness/kernel.js'
 import { body, notes, outcome } from '../resource-scene.js'
 
-test('how much free space is low', () => {
+test('the threshold of low space depends on the size', () => {
   const verdicts = [2 ** 40, 2 ** 30, 2 ** 30 - 1, 2 ** 27, 2 ** 27 - 1].map(free => diskItem(free).code)
   const low = ['home_disk_space_low', 'home_disk_space_low', 'home_disk_space_critical']
   assert.equal(verdicts, ['home_disk_space_ok', 'home_disk_space_ok', ...low])
 })
 
-test('status and doctor tell of the disk while the plugin runs, and a full disk is refused without it as well', async () => {
+test('status and doctor report the disk while the plugin runs; a full disk is refused also without it', async () => {
   const room = { free: 2 ** 40 }
   const clock = new VirtualClock()
   const plugins = [daemon, resources, notes().plugin]
@@ -47,7 +47,7 @@ test('status and doctor tell of the disk while the plugin runs, and a full disk 
   await host.close()
 })
 
-test('links in a circle in the place of the reserve keep no daemon from its start', async () => {
+test('circular links at the path of the reserve do not prevent a start', async () => {
   const home = await temporaryFolder('reserve')
   mkdirSync(path.join(home, 'cache'))
   symlinkSync('reserve', path.join(home, 'cache', 'reserve'))

@@ -30,7 +30,7 @@ function follower(
 
 const atEnd = (log: Log, told: readonly unknown[]) => until(() => told.at(-1) === log.log.last)
 
-test('a durable cursor starts at its first time from now and goes on after a restart where it stood', () =>
+test('a new durable cursor starts at the current position and resumes there after a restart', () =>
   inFolder(async folder => {
     const first = await openLog(folder)
     await first.emit(Made, 1, 3)
@@ -54,7 +54,7 @@ test('a durable cursor starts at its first time from now and goes on after a res
     await second.close()
   }))
 
-test('it stands on what was done: after a crash nothing is skipped, and little is repeated', () =>
+test('a cursor marks handled events: after a crash none is skipped, and few are repeated', () =>
   inFolder(async folder => {
     const first = await openLog(folder)
     const done: number[] = []
@@ -75,7 +75,7 @@ test('it stands on what was done: after a crash nothing is skipped, and little i
     await second.close()
   }))
 
-test('a failing durable consumer is called again with the same event, later and later, and delays only itself', () =>
+test('a failing durable consumer is retried with back-off on the same event, and delays only itself', () =>
   withLog(async log => {
     let broken = true
     const tries: number[] = []
@@ -115,7 +115,7 @@ test('a failing durable consumer is called again with the same event, later and 
     await failing.end()
   }))
 
-test('of several that are handed over at once one that fails holds the cursor, and the others are not handed over again', () =>
+test('a failed event of a concurrent batch holds the cursor, and the others are not repeated', () =>
   inFolder(async folder => {
     const first = await openLog(folder)
     const tries: number[] = []
@@ -143,7 +143,7 @@ test('of several that are handed over at once one that fails holds the cursor, a
     await first.close()
   }))
 
-test('after a crash the one that failed comes again, with those behind it that were handed over at once with it', () =>
+test('after a crash a failed event is repeated, with the later events of its batch', () =>
   inFolder(async folder => {
     const first = await openLog(folder)
     const begun: number[] = []
@@ -163,7 +163,7 @@ test('after a crash the one that failed comes again, with those behind it that w
     await second.close()
   }))
 
-test('a slow consumer holds the table, one of a rare type does not', () =>
+test('a slow consumer keeps rows in the table, one of a rare type does not', () =>
   withLog(async log => {
     let go = () => {}
     const slow: number[] = []
@@ -201,7 +201,7 @@ test('a slow consumer holds the table, one of a rare type does not', () =>
     assert.is(log.log.first(), 261, 'when it is gone, what it had not passed')
   }))
 
-test('the cursor of a plugin that is gone holds the table for seven days and no longer', () =>
+test('the cursor of a removed plugin keeps rows for seven days', () =>
   withLog(async log => {
     const gone = follower(log, 'gone')
     await log.emit(Made, 1, 5)
@@ -230,7 +230,7 @@ test('the cursor of a plugin that is gone holds the table for seven days and no 
     assert.equal(again.told, [206], 'a gap is told once')
   }))
 
-test('what is over seven days old is skipped also while the table still has it; only its type is counted', () =>
+test('events over seven days old are skipped also while in the table; only their type is counted', () =>
   withLog(async log => {
     const gone = follower(log, 'gone', { type: Lost })
     await log.emit(Made, 1, 1)
@@ -254,7 +254,7 @@ test('what is over seven days old is skipped also while the table still has it; 
     assert.equal(third.told, [16])
   }))
 
-test('a consumer that fails for seven days is told of a gap, as often as it takes', () =>
+test('a consumer that fails for seven days gets a gap, as often as needed', () =>
   withLog(async log => {
     let broken = true
     const { told } = follower(log, 'bad', { fails: () => broken })
@@ -272,7 +272,7 @@ test('a consumer that fails for seven days is told of a gap, as often as it take
     assert.equal(told, ['1-3/3', 4, 5, 6])
   }))
 
-test('where the clock went back, a gap still ends', () =>
+test('a gap ends also after a backward clock jump', () =>
   withLog(async log => {
     const gone = follower(log, 'gone', { type: Lost })
     await gone.end()
@@ -287,7 +287,7 @@ test('where the clock went back, a gap still ends', () =>
     assert.equal(back.told, ['1-2/1', 3])
   }))
 
-test('one consumer a cursor, and none begins inside a transaction', () =>
+test('a cursor has one consumer, and none is created inside a transaction', () =>
   withLog(async log => {
     const { events, end } = follower(log, 'p')
     const taken = () => events.on({ cursor: 'main', type: Made }, () => {})
@@ -301,7 +301,7 @@ test('one consumer a cursor, and none begins inside a transaction', () =>
     follower(log, 'p')
   }))
 
-test('a plain consumer that is far behind reads on from the journal', () =>
+test('a plain consumer far behind reads from the journal', () =>
   withLog(async log => {
     const told: number[] = []
     let go = () => {}
@@ -322,7 +322,7 @@ test('a plain consumer that is far behind reads on from the journal', () =>
     assert.equal(told, range(1, 600))
   }))
 
-test('the sweep comes every hour, and its timer goes with the log', () =>
+test('the sweep runs every hour, and its timer ends with the log', () =>
   inFolder(async folder => {
     const clock = new VirtualClock()
     const log = await openLog(folder, { clock })

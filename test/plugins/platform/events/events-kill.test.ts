@@ -25,7 +25,7 @@ async function killWriter(script: string, folder: string, lines: number): Promis
   return output.split('\n').slice(0, -1)
 }
 
-test(`kill -9 at ${KILLS} points while events are moved: each is there once, in order, counted once, handled at least once`, () =>
+test(`kill -9 at ${KILLS} points of moving events: each is stored once, in order, counted once, handled at least once`, () =>
   inFolder(async folder => {
     const bundle = await mkdtemp(
       path.join(fileURLToPath(new URL('../../../../', import.meta.url)), 'node_modules/.svc-events-'),

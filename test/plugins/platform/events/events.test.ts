@@ -39,7 +39,7 @@ async function journalled(folder: string): Promise<number[]> {
   return records.map(record => JSON.parse(Buffer.from(record.payload).toString()).seq)
 }
 
-test('a list reads the same from any position, whether events are in the table or in the journal', () =>
+test('a list reads the same from any position, across table and journal', () =>
   inFolder(async folder => {
     const first = await openLog(folder)
     await first.emit(Made, 1, 2)
@@ -71,7 +71,7 @@ test('a list reads the same from any position, whether events are in the table o
     await second.close()
   }))
 
-test('a list made while rows are moved misses and repeats nothing', () =>
+test('a list during a move misses and repeats nothing', () =>
   withLog(async ({ log, emit }) => {
     await emit(Made, 1, 400)
     const lists = range(1, 30).map(limit => readAll(filter => log.list(filter), limit * 3))
@@ -81,7 +81,7 @@ test('a list made while rows are moved misses and repeats nothing', () =>
     assert.is(log.first(), 351)
   }))
 
-test('the table grows by a chunk before it is swept, without being asked', () =>
+test('the table is swept when it has grown by a chunk', () =>
   withLog(async ({ log, emit }) => {
     for (let n = 1; n <= 300; n++) {
       await emit(Made, n, n)
@@ -94,7 +94,7 @@ test('the table grows by a chunk before it is swept, without being asked', () =>
     await log.close()
   }))
 
-test('an event is found by its id, or only among those before a position; no other id is', () =>
+test('an event is found by its id, or only before a position; an unknown id is not', () =>
   withLog(async ({ log, emit, all }) => {
     for (let n = 1; n <= 30; n++) await emit(Made, n, n)
     for (const event of await all()) {
@@ -106,7 +106,7 @@ test('an event is found by its id, or only among those before a position; no oth
     assert.is(log.find('evt_0123456789abcdef'), undefined)
   }))
 
-test('what is not durable yet is not shown', () =>
+test('an event that is not durable is not listed', () =>
   withLog(async ({ log, emit, plugin }) => {
     const { events } = plugin('p')
     await emit(Made, 1, 1)
@@ -120,7 +120,7 @@ test('what is not durable yet is not shown', () =>
     assert.equal(shown(), [2, 2, 2])
   }))
 
-test('when everything has been moved, positions go on where they were', () =>
+test('positions continue after all events were moved', () =>
   inFolder(async folder => {
     const first = await openLog(folder, { limits: { keepRows: 0 } })
     await first.emit(Made, 1, 30)
@@ -136,7 +136,7 @@ test('when everything has been moved, positions go on where they were', () =>
     await second.close()
   }))
 
-test('counts across the border equal a naive count, whatever has been moved', () =>
+test('counts across table and journal equal a naive count', () =>
   withLog(async one => {
     await fill(one)
     const all = await one.all()
@@ -185,7 +185,7 @@ test('counts across the border equal a naive count, whatever has been moved', ()
     }
   }))
 
-test('a crash between the append and the delete, or within the append, repeats and loses nothing', () =>
+test('a crash during the append or before the delete repeats and loses nothing', () =>
   inFolder(async folder => {
     for (const reached of [20, 7, 1]) {
       const crashed = await openLog(folder)
@@ -210,7 +210,7 @@ test('a crash between the append and the delete, or within the append, repeats a
     }
   }))
 
-test('an append that fails is reported and made good by the next sweep', () =>
+test('a failed append is reported and repeated by the next sweep', () =>
   inFolder(async folder => {
     const real = systemDisk()
     let failing = false
@@ -234,7 +234,7 @@ test('an append that fails is reported and made good by the next sweep', () =>
     assert.equal(await journalled(folder), range(1, 150))
   }))
 
-test('a damaged journal stops nothing but itself: what is in the table stays there and is read', () =>
+test('a damaged journal stops only itself: rows in the table stay and are read', () =>
   inFolder(async folder => {
     const first = await openLog(folder, { segmentBytes: 1e6 })
     await first.emit(Made, 1, 100)
@@ -260,7 +260,7 @@ test('a damaged journal stops nothing but itself: what is in the table stays the
     await close()
   }))
 
-test('a journal that is ahead of the database is left alone, and gone on without when it is moved away', () =>
+test('a journal ahead of the database is not changed, and a new one starts when it is moved away', () =>
   inFolder(async folder => {
     const first = await openLog(folder)
     await first.emit(Made, 1, 200)
@@ -290,7 +290,7 @@ test('a journal that is ahead of the database is left alone, and gone on without
     await last.close()
   }))
 
-test('a journal put back from an older backup lacks some events; the others are found by their positions', () =>
+test('a journal from an older backup lacks some events; the others are found by position', () =>
   inFolder(async folder => {
     const [events, backup] = ['events', 'backup'].map(name => path.join(folder, name)) as [string, string]
     const run = async (use: (log: Awaited<ReturnType<typeof openLog>>) => Promise<void>) => {
@@ -314,7 +314,7 @@ test('a journal put back from an older backup lacks some events; the others are 
     })
   }))
 
-test('retention drops whole files: the too old ones and what is beyond the size; counts stay a year', () =>
+test('retention deletes whole files by age and size; counts stay a year', () =>
   inFolder(async folder => {
     const clock = new VirtualClock()
     const limits = { keepRows: 10, retentionMs: 3 * DAY }
@@ -351,7 +351,7 @@ test('retention drops whole files: the too old ones and what is beyond the size;
     await small.close()
   }))
 
-test('events older than retention leave the table however few they are, unless a durable cursor needs them', () =>
+test('events older than the retention leave even a small table, unless a durable cursor needs them', () =>
   inFolder(async folder => {
     const clock = new VirtualClock()
     const limits = { keepRows: 1000, chunkRows: 20, retentionMs: 3 * DAY }
@@ -385,7 +385,7 @@ test('events older than retention leave the table however few they are, unless a
     await close()
   }))
 
-test('an event older than retention is not listed though its file of the journal stays', () =>
+test('an event older than the retention is not listed while its journal file exists', () =>
   inFolder(async folder => {
     const clock = new VirtualClock()
     const limits = { keepRows: 10, retentionMs: 3 * DAY }
@@ -402,7 +402,7 @@ test('an event older than retention is not listed though its file of the journal
     await close()
   }))
 
-test('the kernel sweeps at its start and owns the settings of retention', () =>
+test('the kernel sweeps at its start and owns the retention settings', () =>
   inFolder(async folder => {
     const start = async (text: string) => {
       await writeFile(path.join(folder, 'config.json'), text)
@@ -416,7 +416,7 @@ test('the kernel sweeps at its start and owns the settings of retention', () =>
     }
   }))
 
-test('an event that is too large or named gap is refused', () =>
+test('an oversized event or one named gap is refused', () =>
   withLog(async ({ store, log }) => {
     assert.throws(() => event('gap', v.object({})), /no event can be named gap/)
     const Text = event('thing.text', v.string())

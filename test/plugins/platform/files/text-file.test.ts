@@ -6,7 +6,7 @@ import { textFile } from '../../../../plugins/platform/files/text-file.js'
 import { hostileFiles } from '../../../fixtures/hostile-files.js'
 import { codeOf, inFolder } from '../../../kernel/store/harness.js'
 
-test('a text file is read whole and replaced whole, leaving nothing beside it', () =>
+test('a text file is read and replaced whole, without leftovers', () =>
   inFolder(async folder => {
     const name = path.join(folder, 'notes.txt')
     const file = textFile(name, { mode: 0o640 })
@@ -19,14 +19,14 @@ test('a text file is read whole and replaced whole, leaving nothing beside it', 
     assert.equal(await readdir(folder), ['notes.txt'])
   }))
 
-test('writes go one after the other: the last one stands', () =>
+test('writes run one after the other, and the last one stays', () =>
   inFolder(async folder => {
     const file = textFile(path.join(folder, 'a'))
     await Promise.all(Array.from({ length: 30 }, (_, i) => file.write(String(i).repeat(1000))))
     assert.is(await file.read(), '29'.repeat(1000))
   }))
 
-test('permissions and links stay, a leftover of a crash is no hindrance', () =>
+test('permissions and links stay, and a leftover of a crash is ignored', () =>
   inFolder(async folder => {
     const target = path.join(folder, 'target.json')
     const link = path.join(folder, 'link.json')
@@ -41,7 +41,7 @@ test('permissions and links stay, a leftover of a crash is no hindrance', () =>
     assert.equal((await readdir(folder)).sort(), ['link.json', 'target.json'])
   }))
 
-test('a crash in the middle of a write leaves the text before it, also behind a link', () =>
+test('a crash during a write leaves the previous text, also behind a link', () =>
   inFolder(async folder => {
     const name = path.join(folder, 'a.json')
     await symlink('a.json', path.join(folder, 'link.json'))
@@ -55,7 +55,7 @@ test('a crash in the middle of a write leaves the text before it, also behind a 
     }
   }))
 
-test('what cannot be read or written is told, and the next write is not held up', () =>
+test('an unreadable or unwritable file is reported, and the next write is not blocked', () =>
   inFolder(async folder => {
     assert.is(await codeOf(() => textFile(folder).read()), 'file_not_regular')
     const file = textFile(path.join(folder, 'sub', 'a'))
@@ -65,7 +65,7 @@ test('what cannot be read or written is told, and the next write is not held up'
     assert.is(await file.read(), 'x')
   }))
 
-test('what is no file is told of when it is read and replaced when it is written, a device behind a link never', async () => {
+test('a non-file is reported on read and replaced on write, a device behind a link never', async () => {
   for (const { name, refused, put } of hostileFiles.filter(({ refused }) => refused !== 'none')) {
     await inFolder(async folder => {
       const at = path.join(folder, 'file')

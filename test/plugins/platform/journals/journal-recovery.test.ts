@@ -30,7 +30,7 @@ const newest = async (dir: string): Promise<string> => {
 const withDice = (play: (dir: string, dice: Dice) => Promise<void>) =>
   forSeeds(1, seed => inFolder(dir => play(dir, new Dice(seed))))
 
-test('a torn tail is cut at open, wherever it is torn', () =>
+test('a torn tail is cut at open, at any position', () =>
   withDice(async (dir, dice) => {
     await closed(dir, 40)
     const file = await newest(dir)
@@ -59,7 +59,7 @@ test('a torn tail is cut at open, wherever it is torn', () =>
     }
   }))
 
-test('what is left of a damaged journal is found in pieces, and sought no further than a few of the largest records', () =>
+test('a damaged journal is salvaged in pieces, searching a bounded distance', () =>
   inFolder(async dir => {
     const large = (fill: number) => Buffer.alloc(12 * MIB, fill)
     const journal = await openJournal({ dir })
@@ -88,7 +88,7 @@ test('what is left of a damaged journal is found in pieces, and sought no furthe
     assert.ok(most <= 40 * MIB, `${most} bytes at once`)
   }))
 
-test('damage before the last synced record is loud, names file and offset, and is left as it is', () =>
+test('damage before the last synced record is an error with file and offset, and changes nothing', () =>
   withDice(async (dir, dice) => {
     await closed(dir, 40)
     const file = await newest(dir)
@@ -108,7 +108,7 @@ test('damage before the last synced record is loud, names file and offset, and i
     }
   }))
 
-test('a hole in what was never synced is a torn tail, whatever good records follow it', () =>
+test('a hole in the unsynced part is a torn tail, whatever valid records follow', () =>
   inFolder(async dir => {
     await closed(dir, 40)
     const file = await newest(dir)
@@ -136,7 +136,7 @@ test('a hole in what was never synced is a torn tail, whatever good records foll
     }
   }))
 
-test('what was synced is known after a kill, without a close', () =>
+test('the synced position is known after a kill without a close', () =>
   inFolder(async dir => {
     // Nothing is synced but what is asked for, however long the rest takes.
     const journal = await openJournal({ dir, syncDelayMs: 3_600_000 })
@@ -156,7 +156,7 @@ test('what was synced is known after a kill, without a close', () =>
     await journal.close().catch(() => {})
   }))
 
-test('errors of the disk while a journal is opened or closed have a code', () =>
+test('disk errors during the open or close of a journal have a code', () =>
   inFolder(async dir => {
     await closed(dir, 3)
     let failing = 'open'
@@ -176,7 +176,7 @@ test('errors of the disk while a journal is opened or closed have a code', () =>
     await again.close()
   }))
 
-test('after a clean end nothing may be missing: a torn tail is damage then, and so is a missing file', () =>
+test('after a clean close a torn tail or a missing file is damage', () =>
   inFolder(async dir => {
     await closed(dir, 40)
     const file = await newest(dir)
@@ -194,7 +194,7 @@ test('after a clean end nothing may be missing: a torn tail is damage then, and 
     assert.is(await codeOf(() => openJournal({ dir })), 'journal_damaged')
   }))
 
-test('after kill -9 all that was synced is there and the generation is raised, after a clean end not', () =>
+test('after kill -9 all synced records are present and the generation is raised, after a clean close it is not', () =>
   inFolder(async folder => {
     const dir = path.join(folder, 'journal')
     const script = fileURLToPath(new URL('../../../kernel/fixtures/journal-writer.ts', import.meta.url))

@@ -15,7 +15,7 @@ test('the checksum is CRC32C', () => {
   assert.is(crc32c(Buffer.from('6789'), crc32c(Buffer.from('12345'))), 0xe3069283)
 })
 
-test('records come back in order, also after opening again', () =>
+test('records are read back in order, also after a reopen', () =>
   inFolder(async dir => {
     const journal = await openJournal({ dir })
     assert.equal([journal.generation, journal.first, journal.last], [1, 1, 0])
@@ -45,7 +45,7 @@ test('records come back in order, also after opening again', () =>
     assert.is((await stat(path.join(dir, 'events-1.log'))).mode & 0o777, 0o600)
   }))
 
-test('whole files go whose records all come before a sequence, never the newest', () =>
+test('files with only records before a sequence are deleted, never the newest', () =>
   inFolder(async dir => {
     const journal = await openJournal({ dir, segmentBytes: 1 })
     for (let next = 1; next <= 5; next++) {
@@ -67,7 +67,7 @@ test('whole files go whose records all come before a sequence, never the newest'
     assert.equal((await readdir(dir)).sort(), [...again.files.map(first => `events-${first}.log`), 'journal.json'])
   }))
 
-test('reading from the middle of 100,000 records reads little', () =>
+test('reading from the middle of 100,000 records reads few bytes', () =>
   inFolder(async dir => {
     const total = 100_000
     let bytesRead = 0
@@ -104,7 +104,7 @@ test('reading from the middle of 100,000 records reads little', () =>
     await again.close()
   }))
 
-test('files roll by size, what is read spans them, damage in an older one is found when it is read', () =>
+test('files roll by size, reads span them, and damage in an older one is found on read', () =>
   inFolder(async dir => {
     const journal = await openJournal({ dir, segmentBytes: 1000 })
     for (let first = 1; first <= 100; first += 5) {
@@ -134,7 +134,7 @@ test('files roll by size, what is read spans them, damage in an older one is fou
     await last.close()
   }))
 
-test('what is appended in one turn is one write, synced when asked or when the delay is over', () =>
+test('appends of one turn are one write, synced on request or after the delay', () =>
   inFolder(async dir => {
     const calls: string[] = []
     const disk = watchedDisk(call => {
@@ -165,7 +165,7 @@ test('what is appended in one turn is one write, synced when asked or when the d
     assert.equal(calls, ['pwrite', 'fsync', 'pwrite', 'fsync'])
   }))
 
-test('the unclean mark is on the disk before anything is written', () =>
+test('the unclean mark is on the disk before the first write', () =>
   inFolder(async dir => {
     await closed(dir, 3)
     const order: string[] = []
@@ -205,7 +205,7 @@ test('a record may have 16 MiB and not one byte more', () =>
     await again.close()
   }))
 
-test('on a full disk appends are refused, reading goes on, and what was under way is written when there is room', () =>
+test('a full disk refuses appends, serves reads, and pending appends are written when there is space', () =>
   inFolder(async dir => {
     const disk = smallDisk()
     const journal = await openJournal({ dir, disk, segmentBytes: 1000 })
@@ -233,7 +233,7 @@ test('on a full disk appends are refused, reading goes on, and what was under wa
   }))
 
 for (const name of ['pwrite', 'fsync'] as const) {
-  test(`after a failed ${name} everything is rejected, and the next open recovers`, () =>
+  test(`after a failed ${name} every append is rejected, and the next open recovers`, () =>
     inFolder(async dir => {
       let failing = false
       let calls = 0
@@ -265,7 +265,7 @@ for (const name of ['pwrite', 'fsync'] as const) {
     }))
 }
 
-test('a file is not begun, nor anything written, after the sync that had to go before it has failed', () =>
+test('no file is started and nothing is written after a failed preceding sync', () =>
   inFolder(async dir => {
     const calls: string[] = []
     let fail: (() => void) | undefined
@@ -290,7 +290,7 @@ test('a file is not begun, nor anything written, after the sync that had to go b
     assert.is(await codeOf(() => journal.close()), 'journal_failed')
   }))
 
-test('the folders made for a journal are on the disk before it is', () =>
+test('new folders are on the disk before their journal', () =>
   inFolder(async folder => {
     const synced: string[] = []
     const { open } = fs.promises

@@ -27,7 +27,7 @@ function keeper() {
 const texts = async (journal: Journal) =>
   (await journal.read(1, 100)).map(({ payload }) => Buffer.from(payload).toString())
 
-test('a journal lies below the home and is closed with the plugin that opened it', async () => {
+test('a journal is below the home and is closed with its plugin', async () => {
   const { plugin, open } = keeper()
   const svc = await boot({ plugins: [plugin] })
   const first = await open(['things', 'one'])
@@ -44,7 +44,7 @@ test('a journal lies below the home and is closed with the plugin that opened it
   await svc.close()
 })
 
-test('a journal closed before is nothing that the plugin holds', async () => {
+test('a closed journal is no resource of the plugin', async () => {
   const { plugin, open } = keeper()
   const svc = await boot({ plugins: [plugin] })
   const holds = () => svc.kernel.host.plugins().find(({ name }) => name === 'keeper')?.holds
@@ -56,7 +56,7 @@ test('a journal closed before is nothing that the plugin holds', async () => {
   await svc.close()
 })
 
-test('no journal is opened outside of the home', async () => {
+test('no journal is opened outside the home', async () => {
   const { plugin, open } = keeper()
   const svc = await boot({ plugins: [plugin] })
   for (const at of [
@@ -74,7 +74,7 @@ test('no journal is opened outside of the home', async () => {
   await svc.close()
 })
 
-test('a damaged journal is read as far as it is intact, or refused', async () => {
+test('a damaged journal is read up to the damage or refused', async () => {
   const { plugin, open } = keeper()
   const svc = await boot({ plugins: [plugin] })
   const journal = await open(['things'], { segmentBytes: 1 })

@@ -66,7 +66,7 @@ const owned = inTree.flatMap(({ name, surface }) =>
   ),
 )
 
-test('each row that hangs on a workspace, a session, a provider or a server goes with it, or stays for a reason', async () => {
+test('each row of a workspace, session, provider or server is deleted with it, or stays for a reason', async () => {
   const store = await openCatalog(inTree)
   const columns = store.db
     .rows(
@@ -92,7 +92,7 @@ test('each row that hangs on a workspace, a session, a provider or a server goes
   await store.close()
 })
 
-test('trust in a workspace that is removed while the plugin is disabled goes when it is enabled again', async () => {
+test('trust in a workspace removed while the plugin is disabled is deleted when it is enabled again', async () => {
   const home = await temporaryFolder('home')
   const root = await realpath(await temporaryFolder('root'))
   await writeFile(path.join(root, 'CLAUDE.md'), 'hello')

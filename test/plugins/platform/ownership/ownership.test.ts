@@ -42,7 +42,7 @@ async function until(
 
 const gone = { labels: 0, shown: 0, keys: [] }
 
-test('rows go with what they hang on, at most 1,000 in a transaction, and are hidden at once', async () => {
+test('rows are deleted with their owner, at most 1,000 per transaction, and are hidden at once', async () => {
   const ended: string[] = []
   const world: Labels = { ended: id => void ended.push(id) }
   const s = await scene(world)
@@ -70,7 +70,7 @@ test('rows go with what they hang on, at most 1,000 in a transaction, and are hi
   await s.close()
 })
 
-test('what a row stands for goes before it; a failure keeps its row, and is tried again', async () => {
+test('the external thing of a row is released before the row; a failure keeps the row and is retried', async () => {
   const clock = new VirtualClock()
   const forgotten: string[] = []
   let isBroken = true
@@ -106,7 +106,7 @@ test('what a row stands for goes before it; a failure keeps its row, and is trie
   await s.close()
 })
 
-test('rows of what ended while their plugin was disabled go when it runs again', async () => {
+test('rows with an owner that ended while their plugin was disabled are deleted when it runs again', async () => {
   const home = await temporaryFolder('home')
   const world: Labels = {}
   const first = await scene(world, { home })
@@ -130,7 +130,7 @@ test('rows of what ended while their plugin was disabled go when it runs again',
   await rm(home, { recursive: true })
 })
 
-test('a plugin without a cursor looks through all its rows; a cursor of the version before is such a case', async () => {
+test('a plugin without a cursor, or with one of the previous version, checks all its rows', async () => {
   const home = await temporaryFolder('home')
   const world: Labels = {}
   const s = await scene(world, { home })
@@ -171,7 +171,7 @@ test('a plugin without a cursor looks through all its rows; a cursor of the vers
   await rm(home, { recursive: true })
 })
 
-test('rows wait for the plugin of their things, and are looked through when it comes', async () => {
+test('rows wait for the plugin of their owners, and are checked when it loads', async () => {
   const world: Labels = {}
   const s = await boot({ plugins: [labels(world)] })
   await label(world, 'never', 2)
@@ -182,7 +182,7 @@ test('rows wait for the plugin of their things, and are looked through when it c
   await s.close()
 })
 
-test('while a plugin that says nothing of tombstones has the things, their rows wait for one that does', async () => {
+test('rows of a plugin without tombstones wait for a version with them', async () => {
   const home = await temporaryFolder('home')
   const world: Labels = {}
   const first = await scene(world, { home })
@@ -202,7 +202,7 @@ test('while a plugin that says nothing of tombstones has the things, their rows 
   await rm(home, { recursive: true })
 })
 
-test('a plugin that is reloaded, and one whose keeper of tombstones is, goes on', async () => {
+test('a sweep continues after a reload of the plugin or of the tombstone keeper', async () => {
   const world: Labels = {}
   const s = await scene(world)
   await s.boxes().put('a', 'b', 'c')
@@ -223,7 +223,7 @@ test('a plugin that is reloaded, and one whose keeper of tombstones is, goes on'
   await s.close()
 })
 
-test('only the plugin of a thing says that it has ended', async () => {
+test('only the plugin of a thing may write its tombstone', async () => {
   const { plugin, current } = service<OwnershipApi>(Ownership)
   const world: Labels = {}
   const s = await scene(world, { plugins: [plugin] })
@@ -239,7 +239,7 @@ test('only the plugin of a thing says that it has ended', async () => {
   await s.close()
 })
 
-test('an id that is in use again keeps its rows', async () => {
+test('rows with a reused owner id are kept', async () => {
   const world: Labels = {}
   const s = await scene(world)
   await s.boxes().put('a', 'b')
@@ -252,7 +252,7 @@ test('an id that is in use again keeps its rows', async () => {
   await s.close()
 })
 
-test('of very many tombstones the oldest go, and with them the cursors that would miss them', async () => {
+test('the oldest tombstones beyond the limit are deleted with the cursors that would miss them', async () => {
   const folder = await temporaryFolder('bound')
   const store = await openStore({ path: path.join(folder, 'svc.db'), now: Date.now })
   store.migrate('ownership', migrations)
@@ -284,7 +284,7 @@ test('of very many tombstones the oldest go, and with them the cursors that woul
 })
 
 for (const point of ['forget', 'rows'])
-  test(`kill -9 between the end of a thing and the end of its rows loses nothing (${point})`, async () => {
+  test(`kill -9 between the end of an owner and of its rows loses nothing (${point})`, async () => {
     const home = await temporaryFolder('home')
     const program = fileURLToPath(new URL('killed-daemon.ts', import.meta.url))
     const child = spawn(process.execPath, [...typescript, program, home, point], { stdio: 'inherit' })

@@ -33,7 +33,7 @@ async function withEscapes(one: Spawner, of: string): Promise<ProcessHandle> {
   return handle
 }
 
-test('a stop ends what its process left by env -i, setsid and forks, and nothing of another process', async () => {
+test('a stop kills processes left by env -i, setsid and forks, and no process of others', async () => {
   if (!linux) return
   const one = spawner()
   const [mine, others] = [tag(), tag()]
@@ -46,7 +46,7 @@ test('a stop ends what its process left by env -i, setsid and forks, and nothing
   assert.equal(tagged(others), [])
 })
 
-test('a stop catches what forks faster than all processes can be looked at', async () => {
+test('a stop catches a fork bomb faster than a process scan', async () => {
   if (!linux) return
   for (let round = 0; round < 3; round++) {
     const mine = tag()
@@ -57,7 +57,7 @@ test('a stop catches what forks faster than all processes can be looked at', asy
   }
 })
 
-test('stopAll ends what all of them left', async () => {
+test('stopAll kills the leftovers of all processes', async () => {
   if (!linux) return
   const one = spawner()
   const all = [tag(), tag()]
@@ -66,7 +66,7 @@ test('stopAll ends what all of them left', async () => {
   assert.equal(all.flatMap(tagged), [])
 })
 
-test('the next daemon of a home ends what the last one left, and nothing of a home beside it', async () => {
+test('the next daemon of a home kills leftovers of the previous one, and none of another home', async () => {
   if (!linux) return
   const [mine, others] = [tag(), tag()]
   const id = `${homeId}-last`
@@ -83,7 +83,7 @@ test('the next daemon of a home ends what the last one left, and nothing of a ho
   assert.equal(tagged(others), before)
 })
 
-test('what a process of this home descends from is known whatever it shed', async () => {
+test('the descent of a process is known whatever environment it dropped', async () => {
   if (!linux) return
   const one = spawner()
   const [mine, others] = [tag(), tag()]
@@ -95,7 +95,7 @@ test('what a process of this home descends from is known whatever it shed', asyn
   assert.is(one.originOf(2 ** 30), undefined)
 })
 
-test('who was looked at before is told from what is started afterwards', async () => {
+test('an earlier scan is distinguished from processes started afterwards', async () => {
   if (!linux) return
   const one = spawner()
   for (const look of [1, 2]) assert.is(one.originOf(process.pid), undefined, `look ${look}`)
@@ -105,7 +105,7 @@ test('who was looked at before is told from what is started afterwards', async (
   assert.is(one.originOf(process.pid), undefined)
 })
 
-test('a daemon of another home below a process marks its own, and ends with that process', async () => {
+test('a daemon of another home inside a process marks its own processes, and ends with that process', async () => {
   if (!linux) return
   const mine = tag()
   // In place of a daemon: what it starts has a mark of its own, lower or higher than the inherited one.
@@ -119,7 +119,7 @@ test('a daemon of another home below a process marks its own, and ends with that
   assert.equal(tagged(mine), [])
 })
 
-test('the mark costs no program its arguments, its name, its environment and its limits', async () => {
+test('the mark keeps arguments, name, environment and limits of a program', async () => {
   const PATH = `${process.execPath.replace(/\/[^/]*$/, '')}:${env.PATH}`
   const odd = { ...env, PATH, 'npm_config_//host/:x': 'a b', 'A.B': '1', EMPTY: '' }
   const script = 'process.stdout.write(JSON.stringify([process.argv.slice(1), process.argv0, process.env]))'
@@ -136,7 +136,7 @@ test('the mark costs no program its arguments, its name, its environment and its
   assert.equal(rest, odd)
 })
 
-test('looks at all processes are shared: a hundred stops take a few times as long as one', async () => {
+test('process scans are shared: a hundred stops cost a few times one stop', async () => {
   if (!linux) return
   // Bystanders make a look long.
   const crowd = Array.from({ length: 150 }, () => spawnChild('sleep', ['1000'], { stdio: 'ignore' }))

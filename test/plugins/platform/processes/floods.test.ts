@@ -26,7 +26,7 @@ function bounded() {
 }
 
 for (const stream of ['stdout', 'stderr'] as const) {
-  test(`a process that floods ${stream} is read no faster, named once, and ended when it goes on`, async () => {
+  test(`a process that floods ${stream} is throttled, named once, and killed if it continues`, async () => {
     const { spawner, faults } = bounded()
     const endless = shell(`exec yes ${stream === 'stderr' ? '>&2' : ''}`)
     const child = await spawner.spawn({ ...endless, onBehalfOf: 'acme.loud', label: 'endless' })
@@ -45,7 +45,7 @@ for (const stream of ['stdout', 'stderr'] as const) {
   })
 }
 
-test('a process that prints a lot and stops is neither ended nor loses anything', async () => {
+test('a process that prints a lot and stops is not killed and loses no output', async () => {
   const { spawner, faults } = bounded()
   const child = await spawner.spawn(request('head', '-c', String(400 * KIB), '/dev/zero'))
   let bytes = 0

@@ -29,7 +29,7 @@ test.after(async () => {
   rmSync(scratch, { recursive: true, force: true })
 })
 
-test('both ways to ask agree on a process, whatever its name', () => {
+test('both inspection methods agree on a process, whatever its name', () => {
   const awkward = join(scratch, 'a) Z 1 (b')
   symlinkSync('/bin/sleep', awkward)
   const pid = start(awkward)
@@ -48,7 +48,7 @@ test('both ways to ask agree on a process, whatever its name', () => {
   }
 })
 
-test('what the environment says of the daemon is found whole or not at all', () => {
+test('the daemon variables of an environment are read completely or not at all', () => {
   if (process.platform !== 'linux') return
   const pid = start('/bin/sleep', {
     FIRST: 'x',
@@ -61,7 +61,7 @@ test('what the environment says of the daemon is found whole or not at all', () 
   assert.equal(idsOf(pid, 'darwin'), { homeId: '', processId: '' })
 })
 
-test('a walk over all processes has what is known of each, and others get their turns meanwhile', async () => {
+test('a scan of all processes has the known data of each and yields to others', async () => {
   const started = Array.from({ length: 100 }, (_, at) => start('/bin/sleep', { SVC_PROCESS_ID: `home.${at}` }))
   for (const platform of ['linux', 'darwin'] as const) {
     if (!existsSync(platform === 'linux' ? '/proc/self/stat' : '/bin/ps')) continue
@@ -81,7 +81,7 @@ test('a walk over all processes has what is known of each, and others get their 
   }
 })
 
-test('a process that has ended and was not waited for is ended', async () => {
+test('an unreaped zombie counts as ended', async () => {
   if (process.platform !== 'linux') return
   // The shell has become another program, which never waits for this child, long before it ends.
   const child = spawn('/bin/sh', ['-c', 'sleep 0.5 & echo $!; exec sleep 1000'], {

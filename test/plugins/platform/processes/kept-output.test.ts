@@ -12,25 +12,25 @@ async function kept(keeper: OutputStart | OutputEnd, pieces: readonly (string | 
   return [keeper.text(), keeper.truncated]
 }
 
-test('the beginning of an output is kept to its limit, and all of a shorter one', async () => {
+test('the first bytes of an output are kept up to the limit', async () => {
   assert.equal(await kept(new OutputStart(6), ['abc', 'def']), ['abcdef', false])
   assert.equal(await kept(new OutputStart(5), ['abc', 'def', 'g']), ['abcde', true])
   assert.equal(await kept(new OutputStart(3), ['abc', 'd']), ['abc', true])
 })
 
-test('the end of an output is kept to its limit, and all of a shorter one', async () => {
+test('the last bytes of an output are kept up to the limit', async () => {
   assert.equal(await kept(new OutputEnd(6), ['abc', 'def']), ['abcdef', false])
   assert.equal(await kept(new OutputEnd(5), ['abc', 'def', 'g']), ['cdefg', true])
 })
 
-test('a character that the limit cuts in two is left out; one in two pieces of output is whole', async () => {
+test('a character cut by the limit is omitted, and one split over chunks is whole', async () => {
   const [one, two] = [Buffer.from('é').subarray(0, 1), Buffer.from('é').subarray(1)]
   assert.equal(await kept(new OutputStart(4), ['a', one, two, 'b']), ['aéb', false])
   assert.equal(await kept(new OutputStart(2), ['a', one, two, 'b']), ['a', true])
   assert.equal(await kept(new OutputEnd(2), ['a', one, two, 'b']), ['b', true])
 })
 
-test('lines are whole: of one whose beginning is gone nothing is left, whatever stands behind it', async () => {
+test('lines are whole: a line without its start is omitted, whatever follows', async () => {
   const linesOf = async (limit: number, text: string) => {
     const keeper = new OutputEnd(limit)
     await kept(keeper, [text])

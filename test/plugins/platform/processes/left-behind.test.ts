@@ -74,7 +74,7 @@ test.before(async () => {
   })
 })
 
-test('what a killed daemon left is ended by the next: groups, those without a leader, those that left their group', async () => {
+test('leftovers of a killed daemon are killed by the next: groups, leaderless groups, processes outside their group', async () => {
   const id = `${homeId}-killed`
   const rowsFile = join(scratch, 'rows.json')
   const scripts = [
@@ -118,7 +118,7 @@ test('what a killed daemon left is ended by the next: groups, those without a le
   assert.equal(await second.reap(), { ended: [], stale: [], resisting: [] })
 })
 
-test('a pid that is another process now is not touched, and its row goes', async () => {
+test('a reused pid is not touched, and its row is deleted', async () => {
   const victim = spawnChild('sleep', ['1000'], { detached: true, stdio: 'ignore' })
   remember(victim.pid!)
   const { startTime } = inspectProcess(victim.pid!, process.platform)!
@@ -138,7 +138,7 @@ test('a pid that is another process now is not touched, and its row goes', async
   assert.not(isRunning(victim.pid!))
 })
 
-test('a daemon that one of its own processes started spares itself and its ancestors, not its siblings', async () => {
+test('a daemon started by its own process spares itself and its ancestors, not its siblings', async () => {
   const id = `${homeId}-nested`
   const script = 'sleep 1000 & echo $!; "$NODE" "$DAEMON" "$ID" . rows-nested.json; echo survived'
   const child = spawnChild('/bin/sh', ['-c', script], {
@@ -152,7 +152,7 @@ test('a daemon that one of its own processes started spares itself and its ances
   assert.equal(JSON.parse(ended!), [Number(sibling)])
 })
 
-test('what this process has started itself is spared', async () => {
+test('processes started by this daemon are spared', async () => {
   const table = memoryTable()
   const one = spawner(table)
   const handle = await one.spawn(shell('sleep 1000 & echo $!; wait'))

@@ -18,16 +18,16 @@ async function read(pieces: Iterable<string>, more: { lineBytes?: number; junk?:
   return { lines, why }
 }
 
-test('lines are put together from pieces of output, however these are cut; the last one needs no line break', async () => {
+test('lines are assembled from chunks of any size; the last one needs no line break', async () => {
   assert.equal((await read(['a\r\nb\nc', 'd\n\n', 'e'])).lines, ['a', 'b', 'cd', '', 'e'])
 })
 
-test('a line that is too long ends the reading and names the limit', async () => {
+test('an overlong line ends the reading with the limit', async () => {
   const { lines, why } = await read(['a\n', 'x'.repeat(11)], { lineBytes: 10 })
   assert.equal([lines, why], [['a'], 'a line of more than 10 bytes'])
 })
 
-test('more lines in a row that are not messages than allowed end the reading; a message begins a new count', async () => {
+test('too many consecutive non-message lines end the reading; a message resets the count', async () => {
   const junk = (count: number) => Array.from({ length: count }, () => '{}\n')
   const { why, lines } = await read([...junk(90), 'm\n', ...junk(90), 'm\n'])
   assert.equal([why, lines.length], [undefined, 182])
@@ -38,7 +38,7 @@ test('more lines in a row that are not messages than allowed end the reading; a 
   }
 })
 
-test('a program that floods with messages is ended, and the limit is named', async () => {
+test('a program that floods with messages is killed, and the limit is named', async () => {
   const { why } = await read(Array.from({ length: 30 }, () => 'm\n'.repeat(10_000)))
   assert.is(why, 'it floods: a burst of over 200000 lines, and 2000 per second since')
 })
@@ -47,7 +47,7 @@ for (const [what, pieces] of [
   ['in one piece', ['m\n'.repeat(4000)]],
   ['a line in each piece', Array.from({ length: 4000 }, () => 'm\n')],
 ] as const)
-  test(`others have their turns while lines come ${what}, and so have other programs that flood`, async () => {
+  test(`other work and other flooding programs get turns while lines come ${what}`, async () => {
     let turns = 0
     let over = false
     const counted = [0, 0]
@@ -74,7 +74,7 @@ for (const [what, pieces] of [
     assert.ok(most <= 40, `one program was ${most} lines ahead of the other`)
   })
 
-test('nothing is read while what was taken is not digested', async () => {
+test('nothing is read while earlier messages are being processed', async () => {
   let taken = 0
   let open: (() => void) | undefined
   const reading = readLines(Readable.from([Buffer.from('m\nm\n'), Buffer.from('m\n')]), {

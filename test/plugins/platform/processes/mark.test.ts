@@ -5,7 +5,7 @@ import { findMarking, homeNumber } from '../../../../plugins/platform/processes/
 
 const bytes = (mark: number) => String(BigInt(mark) * 1024n)
 
-test('a mark goes through the limit in bytes unchanged, at both ends of its range', () => {
+test('a mark passes through the byte limit unchanged at both ends of its range', () => {
   for (const home of [0, 1, 2 ** 36 - 1]) {
     for (const number of [1, 2, lastNumber]) {
       const mark = markFor(home, number)
@@ -18,7 +18,7 @@ test('a mark goes through the limit in bytes unchanged, at both ends of its rang
   }
 })
 
-test('limits that people set are no marks', () => {
+test('limits set by users are no marks', () => {
   const limits = [
     '18446744073709551615',
     '0',
@@ -33,13 +33,13 @@ test('limits that people set are no marks', () => {
   assert.is(numberIn(0, homeNumber('home')), 0)
 })
 
-test('homes have numbers of their own', () => {
+test('each home has its own number', () => {
   const numbers = new Set(Array.from({ length: 1000 }, (_, at) => homeNumber(`home-${at}`)))
   assert.is(numbers.size, 1000)
   for (const number of numbers) assert.ok(number >= 0 && number < 2 ** 36)
 })
 
-test('this machine can mark processes when it is Linux', async () => {
+test('processes can be marked on Linux', async () => {
   const marking = await findMarking(process.platform)
   assert.is(marking !== undefined, process.platform === 'linux')
   assert.is(await findMarking('darwin'), undefined)

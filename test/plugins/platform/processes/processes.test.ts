@@ -34,7 +34,7 @@ function starter(name = 'starter') {
   return { plugin, start, handed }
 }
 
-test('a process ends with the plugin that started it, and no other does', async () => {
+test('a process ends with its plugin, and no other does', async () => {
   const [one, other] = [starter(), starter('other')]
   const svc = await boot({ plugins: [one.plugin, other.plugin] })
   const [mine, theirs] = [await one.start('cat'), await other.start('cat')]
@@ -46,7 +46,7 @@ test('a process ends with the plugin that started it, and no other does', async 
   assert.is(theirs.alive, false)
 })
 
-test('a process that has ended is nothing that its plugin holds', async () => {
+test('an ended process is no resource of its plugin', async () => {
   const { plugin, start } = starter()
   const svc = await boot({ plugins: [plugin] })
   const holds = () => svc.kernel.host.plugins().find(({ name }) => name === 'starter')?.holds ?? []
@@ -58,7 +58,7 @@ test('a process that has ended is nothing that its plugin holds', async () => {
   await svc.close()
 })
 
-test('another version ends what was started and starts processes again', async () => {
+test('a new version of a plugin ends its processes and starts new ones', async () => {
   const { plugin, start, handed } = starter()
   const svc = await boot({ plugins: [plugin] })
   const before = await start('cat')
@@ -78,7 +78,7 @@ test('another version ends what was started and starts processes again', async (
   assert.is(after.alive, false)
 })
 
-test('a plugin that goes while its process starts leaves none behind', async () => {
+test('a plugin released during the start of its process leaves none', async () => {
   const { plugin, start } = starter()
   const svc = await boot({ plugins: [plugin] })
   const children = () =>
@@ -95,7 +95,7 @@ test('a plugin that goes while its process starts leaves none behind', async () 
   await svc.close()
 })
 
-test('a daemon does not start without the plugin, for others require it', async () => {
+test('a daemon does not start without the plugin, because others require it', async () => {
   const home = await temporaryFolder('disabled')
   const { writeFile, rm } = await import('node:fs/promises')
   await writeFile(`${home}/config.json`, '{"plugins": {"disabled": ["processes"]}}')

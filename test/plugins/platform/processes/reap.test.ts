@@ -24,7 +24,7 @@ function plan(found: ProcessInfo[], marked: number[], rows: ProcessRow[] = [], m
   return { targets: sorted, stale: stale.map(({ pid }) => pid) }
 }
 
-test('a row ends the group of the process it names, a mark the group that its process leads', () => {
+test('a row ends the group of its process, a mark the group led by its process', () => {
   const found = [info(100, 1, 100), info(101, 100, 100), info(200, 1, 200), info(201, 200, 200), info(300, 1, 300)]
   assert.equal(plan(found, [200], [row(100)]), {
     targets: [
@@ -35,7 +35,7 @@ test('a row ends the group of the process it names, a mark the group that its pr
   })
 })
 
-test('a group whose leader is gone is ended by a marked member', () => {
+test('a group without its leader is ended by a marked member', () => {
   assert.equal(plan([info(101, 1, 100), info(102, 1, 100)], [102], [row(100)]), {
     targets: [[-100, [101, 102]]],
     stale: [100],
@@ -44,16 +44,16 @@ test('a group whose leader is gone is ended by a marked member', () => {
   assert.equal(plan([zombie, info(102, 1, 100)], [102], [row(100)]), { targets: [[-100, [102]]], stale: [100] })
 })
 
-test('without row and mark nothing is touched: another start time, an environment that cannot be read', () => {
+test('without row and mark nothing is touched: another start time, an unreadable environment', () => {
   const found = [info(100, 1, 100), info(101, 1, 101)]
   assert.equal(plan(found, [], [row(100, 'earlier')]), { targets: [], stale: [100] })
 })
 
-test('in a group that somebody else leads, the marked process alone', () => {
+test('only the marked process ends in a foreign group', () => {
   assert.equal(plan([info(100, 1, 100), info(101, 100, 100)], [101]), { targets: [[101, [101]]], stale: [] })
 })
 
-test('what a marked process started is ended with it, also in groups of its own', () => {
+test('children of a marked process end with it, also in groups of their own', () => {
   const found = [info(100, 1, 100), info(101, 100, 101), info(102, 101, 101), info(103, 1, 103)]
   assert.equal(plan(found, [100]).targets, [
     [-100, [100]],
@@ -61,7 +61,7 @@ test('what a marked process started is ended with it, also in groups of its own'
   ])
 })
 
-test('this process and its ancestors are spared, and their groups are not signalled as such', () => {
+test('this process and its ancestors are spared, and their groups are not signaled', () => {
   const found = [info(41, 40, 40), info(60, 1, 60)]
   const result = plan(found, [1, 40, 41, 50, 60], [row(40), row(50)])
   assert.equal(result, {
@@ -73,7 +73,7 @@ test('this process and its ancestors are spared, and their groups are not signal
   })
 })
 
-test('children of a marked daemon, and of one that has started some, are spared', () => {
+test('children of marked daemons and of parents of some are spared', () => {
   const found = [info(70, 50, 70), info(71, 70, 71), info(80, 1, 80)]
   const spares = { targets: [[-80, [80]]], stale: [] }
   assert.equal(plan(found, [50, 70, 71, 80]), spares)
@@ -81,7 +81,7 @@ test('children of a marked daemon, and of one that has started some, are spared'
   assert.is(plan(found, [70, 71, 80]).targets.length, 3)
 })
 
-test('the groups 0 and 1, which mean more to the system call, are never signalled', () => {
+test('the special groups 0 and 1 of the system call are never signaled', () => {
   const found = [info(90, 1, 1), info(91, 0, 0), info(92, 0, 0)]
   assert.equal(plan(found, [1, 90, 91]).targets, [
     [90, [90]],
@@ -89,7 +89,7 @@ test('the groups 0 and 1, which mean more to the system call, are never signalle
   ])
 })
 
-test('who was found before is ended though its leader and evidence are gone', () => {
+test('a process found earlier is ended although its leader and evidence are gone', () => {
   const found = [info(101, 1, 100), info(102, 1, 100)]
   assert.equal(plan(found, [], [], { known: new Set(['101:t101']) }).targets, [[-100, [101, 102]]])
   assert.equal(plan(found, [], [], { known: new Set(['101:earlier']) }).targets, [])

@@ -27,7 +27,7 @@ import {
 
 test.after(cleanUp)
 
-test('of many starts at once each has a turn of the event loop, and others have theirs in between', async () => {
+test('each of many concurrent starts gets its own turn of the event loop, with other work in between', async () => {
   let turns = 0
   let counting = true
   const count = () => {
@@ -76,7 +76,7 @@ test('a process gets its pipes, its folder and exactly its environment', async (
   assert.equal(one.list(), [])
 })
 
-test('what has left the group and shed its environment ends with it, what another process started does not', async () => {
+test('a descendant outside the group with a dropped environment ends too, a foreign process does not', async () => {
   const one = spawner()
   const apart = (ignore: string) => `env -i setsid sh -c '${ignore} echo $$; while :; do sleep 1; done' & `
   const [mine, other] = [
@@ -91,7 +91,7 @@ test('what has left the group and shed its environment ends with it, what anothe
   assert.equal(others.map(isRunning), [false])
 })
 
-test('nothing starts before what was seen is durable', async () => {
+test('nothing starts before its row is durable', async () => {
   const ran = join(scratch, 'ran')
   let settle = () => {}
   const durable = new Promise<void>(resolve => {
@@ -118,7 +118,7 @@ test('a group of three that ignores the end of stdin and SIGTERM is gone after s
   assert.equal(one.list(), [])
 })
 
-test('stop is gentle first: the end of stdin is enough, then SIGTERM is', async () => {
+test('stop escalates from the end of stdin to SIGTERM as needed', async () => {
   const one = spawner()
   const reader = await one.spawn(shell('cat >/dev/null; exit 3'))
   await reader.stop({ graceMs: 20_000 })
@@ -129,7 +129,7 @@ test('stop is gentle first: the end of stdin is enough, then SIGTERM is', async 
   assert.equal(await obeys.exited, { code: 4, signal: null })
 })
 
-test('stop and kill end the group of a leader that is gone already', async () => {
+test('stop and kill end the group of an exited leader', async () => {
   const ends: ((handle: ProcessHandle) => unknown)[] = [handle => handle.stop(quick), handle => handle.kill()]
   for (const end of ends) {
     const table = memoryTable()
@@ -149,7 +149,7 @@ test('stop and kill end the group of a leader that is gone already', async () =>
   }
 })
 
-test('a stopped process gives its output up, whoever else holds it', async () => {
+test('a stopped process releases its output, whoever else holds it', async () => {
   // Without its mark and its environment it is nobody's.
   const apart = `setsid env -i /bin/sh -c 'ulimit -S -m unlimited; echo $$; exec sleep 1000' &`
   const handle = await spawner().spawn(shell(`${apart} sleep 0.2`))
@@ -159,14 +159,14 @@ test('a stopped process gives its output up, whoever else holds it', async () =>
   assert.ok(isRunning(escaped!))
 })
 
-test('with virtual time a stop still ends when the processes do', async () => {
+test('a stop with virtual time ends with the processes', async () => {
   const one = spawner(memoryTable(), undefined, undefined, new VirtualClock())
   const handle = await one.spawn(shell('(cat; sleep 0.1) & cat; wait'))
   await handle.stop()
   assert.equal(one.list(), [])
 })
 
-test('writing to a process that has ended is no error of ours', async () => {
+test('writing to an ended process is no error', async () => {
   const handle = await spawner().spawn(request('true'))
   await handle.exited
   handle.stdin.write('x'.repeat(100_000))
@@ -174,7 +174,7 @@ test('writing to a process that has ended is no error of ours', async () => {
   assert.is(handle.alive, false)
 })
 
-test('what cannot be started says why and leaves nothing', async () => {
+test('a program that cannot start gives the reason and leaves nothing', async () => {
   const table = memoryTable()
   const one = spawner(table)
   const plain = join(scratch, 'plain')
@@ -205,7 +205,7 @@ test('what cannot be started says why and leaves nothing', async () => {
   assert.equal(table.list(), [])
 })
 
-test('a process whose row cannot be written does not stay', async () => {
+test('a process with a failed row write does not stay', async () => {
   let row: ProcessRow | undefined
   const table: ProcessTable = {
     ...memoryTable(),
@@ -222,7 +222,7 @@ test('a process whose row cannot be written does not stay', async () => {
   assert.equal(one.list(), [])
 })
 
-test('stopAll ends all, and none is started after it', async () => {
+test('stopAll ends every process, and none starts after it', async () => {
   const table = memoryTable()
   const one = spawner(table)
   const handles = await Promise.all([shell('cat'), shell('sleep 1000 | cat'), shell('exit 0')].map(one.spawn))

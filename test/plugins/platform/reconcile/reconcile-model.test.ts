@@ -185,7 +185,7 @@ async function play(seed: number): Promise<void> {
   await host.close()
 }
 
-test('whatever is written, marked, refused, slow, broken or reloaded: in the end the runtime is what the records say', () =>
+test('random writes, marks, refusals, delays, failures and reloads end with the runtime of the records', () =>
   forSeeds(10, play))
 
 test.run()

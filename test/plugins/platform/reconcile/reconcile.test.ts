@@ -39,7 +39,7 @@ function gate() {
   return { opened, open }
 }
 
-test('a change marks what watches it: as it was and as it is, when it goes, and on to the watchers of those', async () => {
+test('a change marks its watchers with the old and new record, on deletion too, transitively', async () => {
   const passes: string[] = []
   const Tree = kind({ name: 'tree', spec: v.object({ branch: v.string() }), maxBytes: 1000 })
   const note = (batch: Batch<unknown>) =>
@@ -92,7 +92,7 @@ test('a change marks what watches it: as it was and as it is, when it goes, and 
   await scene.host.close()
 })
 
-test('a cycle of watches is found with its path, whoever closes it', () => {
+test('a cycle of watches is found with its path, whichever plugin closes it', () => {
   const watching = (owner: string, name: string, ...watched: string[]) => ({
     owner,
     kind: name,
@@ -116,7 +116,7 @@ test('a cycle of watches is found with its path, whoever closes it', () => {
   }
 })
 
-test('the plugin that closes a cycle of watches fails by name, the others run', async () => {
+test('the plugin that closes a cycle of watches fails by name, and the others run', async () => {
   const none = () => []
   const round = keeper('zz-round', {
     reconcilers: [{ kind: Leaf, run: () => {}, watches: [watch(Branch, none)] }] as never,
@@ -136,7 +136,7 @@ test('the plugin that closes a cycle of watches fails by name, the others run', 
   await scene.host.close()
 })
 
-test('a record that was stored before its codec is put aside with its bytes kept; the codec may come before or after', async () => {
+test('a record older than its codec is quarantined with its bytes; the codec may load before or after', async () => {
   const projected = new Map<string, unknown>()
   const Later = kind({
     name: 'later',
@@ -187,7 +187,7 @@ test('a record that was stored before its codec is put aside with its bytes kept
   await host.close()
 })
 
-test('settled waits for a pass that began after the write, not for one that was running', async () => {
+test('settled waits for a pass that began after the write, not for a running one', async () => {
   const clock = new VirtualClock()
   const seen: string[] = []
   let hold = gate()
@@ -240,7 +240,7 @@ test('settled waits for a pass that began after the write, not for one that was 
   await scene.host.close()
 })
 
-test('a boot pass that does not end holds the boot for 5 s, then its kind is stuck until it does', async () => {
+test('an endless boot pass holds the boot for 5 s, then its kind is stuck until the end', async () => {
   const clock = new VirtualClock()
   const hold = gate()
   const pages: string[] = []
@@ -277,7 +277,7 @@ test('a boot pass that does not end holds the boot for 5 s, then its kind is stu
   await host.close()
 })
 
-test('a throw is bisected, a named key is put aside, names from elsewhere are their author’s fault', async () => {
+test('a failed pass is bisected, a named key is quarantined, and foreign keys are a fault of the plugin', async () => {
   const runtime = new Map<string, string>()
   const scene = await garden({
     reconcilers: [
@@ -312,7 +312,7 @@ test('a throw is bisected, a named key is put aside, names from elsewhere are th
   await host.close()
 })
 
-test('a poison record is tried again ever more rarely, at once on its next write; its kind fails, degrades and heals', async () => {
+test('a poison record is retried with back-off and at its next write; its kind fails, degrades and recovers', async () => {
   const clock = new VirtualClock()
   const tries: number[] = []
   const scene = await garden({
@@ -362,7 +362,7 @@ test('a poison record is tried again ever more rarely, at once on its next write
   await scene.host.close()
 })
 
-test('the pause before a retry stays between 50 ms and 30 s', () => {
+test('the back-off of a retry stays between 50 ms and 30 s', () => {
   for (let attempt = 1; attempt < 2000; attempt++) {
     for (const random of [0, 0.5, 0.999]) {
       const ms = backoff(attempt, () => random)
@@ -371,7 +371,7 @@ test('the pause before a retry stays between 50 ms and 30 s', () => {
   }
 })
 
-test('a durable projection is handed at boot what differs from it, and what is gone', async () => {
+test('a durable projection gets its differences and removed records at boot', async () => {
   const held = new Map<string, number>()
   let broken = false
   const batches: string[] = []
@@ -415,7 +415,7 @@ test('a durable projection is handed at boot what differs from it, and what is g
   await host.close()
 })
 
-test('a plugin is gone when its pass has ended, however long that takes it, and no other begins', async () => {
+test('a plugin is released when its pass has ended, however long, and no new pass begins', async () => {
   const hold = gate()
   const passes: string[] = []
   const late = keeper('late', {
@@ -449,7 +449,7 @@ test('a plugin is gone when its pass has ended, however long that takes it, and 
   await host.close()
 })
 
-test('a pass does nothing with what is not on the disk yet', async () => {
+test('a pass does nothing with undurable changes', async () => {
   const disk = systemDisk()
   const syncs: (() => void)[] = []
   let holding = false
@@ -485,7 +485,7 @@ test('a pass does nothing with what is not on the disk yet', async () => {
   await scene.host.close()
 })
 
-test('a kind that marks itself for ever keeps nobody else from working', async () => {
+test('a kind that marks itself forever starves no other', async () => {
   const other: string[] = []
   let rounds = 0
   const scene: Garden = await garden({
@@ -512,7 +512,7 @@ test('a kind that marks itself for ever keeps nobody else from working', async (
   assert.is(rounds, ended)
 })
 
-test('a spec in the catalog that is no JSON spoils neither lists nor the boot', async () => {
+test('a stored spec that is no JSON breaks neither lists nor the boot', async () => {
   const runtime: string[] = []
   const late = keeper('late', {
     reconcilers: [reconciler(({ records }) => void runtime.push(...records.map(({ id }) => id)))],

@@ -24,7 +24,7 @@ const streamed = (matcher: SecretMatcher, pieces: readonly string[]) => {
 }
 
 for (const value of VALUES) {
-  test(`every writing of ${JSON.stringify(value)} is replaced, wherever it is split`, () => {
+  test(`every encoding of ${JSON.stringify(value)} is replaced, wherever it is split`, () => {
     const matcher = matcherOf(value)
     for (const [name, writing] of Object.entries(writingsOf(value))) {
       const text = `x=${writing};`
@@ -94,7 +94,7 @@ function dumpsOf(value: string): readonly string[] {
 const LONG = 'sk-live_51Habc7890zxywvutsrqponmlkjihgfedcba-CANARY-0123456789-and-still-more-of-it'
 
 for (const [name, writing] of Object.entries(brokenWritingsOf(LONG))) {
-  test(`${name} is replaced although its digits are broken, wherever it is split`, () => {
+  test(`${name} is replaced although its digits are wrapped, wherever it is split`, () => {
     const matcher = matcherOf(LONG)
     const text = `before it\n${writing}\nafter it`
     const whole = matcher.replace(text)
@@ -108,7 +108,7 @@ for (const [name, writing] of Object.entries(brokenWritingsOf(LONG))) {
   })
 }
 
-test('a dump of bytes is replaced with the characters that stand beside them', () => {
+test('a hex dump is replaced with its character column', () => {
   const matcher = matcherOf(LONG)
   for (const dump of dumpsOf(LONG)) {
     const whole = matcher.replace(`${dump}\nafter it`)
@@ -119,7 +119,7 @@ test('a dump of bytes is replaced with the characters that stand beside them', (
   }
 })
 
-test('text that only looks like broken digits stays', () => {
+test('text similar to wrapped digits stays', () => {
   const matcher = matcherOf(LONG)
   for (const text of [
     'be ad fa ce: 12:30:45, de:ad:be:ef:00:01\n00 11 22 33 44 55 66 77',
@@ -131,7 +131,7 @@ test('text that only looks like broken digits stays', () => {
   }
 })
 
-test('digits that are broken everywhere cost time in proportion to their length', () => {
+test('densely wrapped digits cost linear time', () => {
   const matcher = matcherOf(LONG)
   const timeOf = (count: number) => {
     const texts = ['ab\n', 'ab:', 'abcdefgh\n', 'ab  x\n00000000: ', '  ', '\\r', 'QUJDREVG'].map(one =>
@@ -149,7 +149,7 @@ test('digits that are broken everywhere cost time in proportion to their length'
   assert.ok(timeOf(40_000) < 40 * timeOf(4000), 'ten times the text, and not a hundred times the time')
 })
 
-test('what stands around a value stays', () => {
+test('text around a value stays', () => {
   const matcher = new SecretMatcher()
   matcher.add('correct horse', { name: 'vault:mcp/github' })
   assert.is(matcher.replace('a correct horse b'), 'a [redacted:vault:mcp/github] b')
@@ -160,7 +160,7 @@ test('what stands around a value stays', () => {
   assert.is(matcher.replace('battery staple'), '[redacted:a____b]', 'a name brings no line of its own')
 })
 
-test('of values that overlap or contain each other nothing is left', () => {
+test('overlapping and nested values are replaced completely', () => {
   const matcher = new SecretMatcher()
   const end = matcher.add('abcdefghij', { name: 'long' })
   matcher.add('cdefghij', { name: 'inner' })
@@ -173,7 +173,7 @@ test('of values that overlap or contain each other nothing is left', () => {
   assert.is(matcher.replace('-abcdefghij-'), '-ab[redacted:inner]-')
 })
 
-test('a value is hidden as long as anybody hides it', () => {
+test('a value is redacted while at least one owner registers it', () => {
   const matcher = new SecretMatcher()
   const [first, second] = [matcher.add('one-value', { name: 'a' }), matcher.add('one-value', { name: 'b' })]
   assert.is(matcher.replace('one-value'), '[redacted:a]')
@@ -185,7 +185,7 @@ test('a value is hidden as long as anybody hides it', () => {
   assert.is(matcher.size, 0)
 })
 
-test('base64 in short lines is found in a text that is cut anywhere, as it is in the whole text', () => {
+test('base64 in short lines is found in a text cut anywhere, as in the whole text', () => {
   const value = 'a-key-that-is-long-enough-for-some-lines'
   const matcher = matcherOf(value)
   for (const before of ['', 'x', 'xy'])
@@ -204,7 +204,7 @@ test('base64 in short lines is found in a text that is cut anywhere, as it is in
     }
 })
 
-test('the end of a line of ordinary text is held back only with what a value begins with', () => {
+test('the end of an ordinary line is held back only for the start of a value', () => {
   const stream = matcherOf('a-key-that-is-long-enough-for-some-lines').stream()
   const held = (piece: string) => [stream.push(piece), stream.held]
   for (const line of ['documentation\n', 'everything else is fine:\n', 'src/kernel/something/index.ts\n'])
@@ -214,7 +214,7 @@ test('the end of a line of ordinary text is held back only with what a value beg
   assert.equal(held('is on.'), ['E\nis on.', 0])
 })
 
-test('a stream holds back no more than what a value may begin with', () => {
+test('a stream holds back no more than a possible start of a value', () => {
   const matcher = matcherOf('swordfish-of-the-day')
   const stream = matcher.stream()
   const held = (piece: string) => [stream.push(piece), stream.held]
@@ -231,7 +231,7 @@ test('a stream holds back no more than what a value may begin with', () => {
   assert.equal(held('batt'), ['', 4], 'a value that came meanwhile is known')
 })
 
-test('a value is refused when it is too short or too long, by a stable code that does not repeat it', () => {
+test('a value that is too short or long is refused by a code that does not repeat it', () => {
   const refusal = (value: string, options = {}) => {
     try {
       new SecretSet().hide(value, options)
@@ -254,14 +254,14 @@ test('a value is refused when it is too short or too long, by a stable code that
   assert.is(refusal('x'.repeat(64 * 1024 + 1)), 'secret_too_long')
 })
 
-test('a short value is found among long ones, also split', () => {
+test('a short value is found among long ones, also when split', () => {
   const matcher = matcherOf('correct-horse')
   matcher.add('p1n4', { short: true, name: 'pin' })
   assert.is(matcher.replace('pin p1n4, correct-horse'), 'pin [redacted:pin], [redacted]')
   assert.is(streamed(matcher, ['pin p', '1', 'n4, corr', 'ect-horse']), 'pin [redacted:pin], [redacted]')
 })
 
-test('a long value is hidden piece by piece, whatever part of it is written', () => {
+test('a long value is redacted in pieces, whatever part of it occurs', () => {
   const chances = chance(SEED, 'long')
   const value = Array.from({ length: 20_000 }, () => String.fromCharCode(33 + chances.int(90))).join('')
   const matcher = matcherOf(value)
@@ -277,14 +277,14 @@ test('a long value is hidden piece by piece, whatever part of it is written', ()
   assert.ok(most < 4 * 512, `${most} characters held back`)
 })
 
-test('the lines of a key are hidden one by one, as programs print them', () => {
+test('the lines of a key are redacted one by one, as programs print them', () => {
   const line = 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7'
   const matcher = matcherOf(`-----BEGIN PRIVATE KEY-----\n${line}\n${line.toLowerCase()}x\n-----END PRIVATE KEY-----\n`)
   assert.is(matcher.replace(`key: ${line}`), 'key: [redacted]')
   assert.is(matcher.replace('-----BEGIN PRIVATE KEY-----'), '-----BEGIN PRIVATE KEY-----')
 })
 
-test('no text takes a time that grows with the values that begin like it', () => {
+test('no text costs time in proportion to the values with its prefix', () => {
   const few = matcherOf('sk-proj-0')
   const many = matcherOf(...Array.from({ length: 5000 }, (_, n) => `sk-proj-${'y'.repeat(n % 300)}${n}`))
   const text = 'sk-proj-yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy '.repeat(500)
@@ -319,7 +319,7 @@ function reference(values: readonly { value: string; name: string }[], text: str
   return out + text.slice(done)
 }
 
-test('the matcher finds what a search for each form finds, in one piece and in any pieces', () => {
+test('the matcher finds the same as a search for each form, in one piece and in chunks', () => {
   const chances = chance(SEED, 'fuzz')
   for (let round = 0; round < 400; round++) {
     // Few letters, so that values share beginnings, contain each other and overlap by chance.

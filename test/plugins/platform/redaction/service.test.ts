@@ -14,7 +14,7 @@ function hiding(values: Readonly<Record<string, string>>): RedactionService {
   return redaction
 }
 
-test('the names of members are searched like values, and stay apart', () => {
+test('member names are searched like values, and stay distinct', () => {
   const redaction = hiding({ key: 'canary-0001' })
   assert.equal(redaction.value({ input: { 'canary-0001': 1, 'x canary-0001': [{ 'canary-0001': 2 }] } }), {
     input: { '[redacted:key]': 1, 'x [redacted:key]': [{ '[redacted:key]': 2 }] },
@@ -24,7 +24,7 @@ test('the names of members are searched like values, and stay apart', () => {
   assert.not.match(JSON.stringify(two), /canary/i)
 })
 
-test('what programs read stays while it is an ordinary word, and is searched when it is anything else', () => {
+test('protocol fields stay while they are ordinary words, and are searched otherwise', () => {
   const redaction = hiding({ a: 'completed', b: 'arguments', c: 'ses-0123456789' })
   const told = { status: 'completed', arguments: 'x', tool_call_id: 'completed', message: 'completed' }
   assert.equal(redaction.value(told), { ...told, message: '[redacted:a]' })
@@ -35,7 +35,7 @@ test('what programs read stays while it is an ordinary word, and is searched whe
   })
 })
 
-test('data without a value is handed back as the same object', () => {
+test('data without a value is returned as the same object', () => {
   const redaction = hiding({ key: 'canary-0001' })
   const data = { 'a-long-member-name': { nested: ['x', 1, null] }, text: 'nothing' }
   assert.is(redaction.value(data), data)

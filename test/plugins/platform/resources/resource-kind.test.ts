@@ -62,7 +62,7 @@ test('a kind with its routes is a plugin without a service', async () => {
   await close()
 })
 
-test('its list goes on page by page and knows its own cursors only', async () => {
+test('the list of a kind is paged and accepts only its own cursors', async () => {
   const { put, request, close } = await scene()
   for (const id of ['c', 'a', 'e', 'b', 'd']) await put(id, id)
   const seen: string[] = []
@@ -79,7 +79,7 @@ test('its list goes on page by page and knows its own cursors only', async () =>
   await close()
 })
 
-test('a repository reads and writes the records of its kind, decoded', async () => {
+test('a repository reads and writes the decoded records of its kind', async () => {
   const { own, close } = await scene()
   const notes = Note.repository(own)
   const scope = { kind: 'global' } as const

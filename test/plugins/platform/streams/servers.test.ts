@@ -12,7 +12,7 @@ import { boot, temporaryFolder } from '../../../harness/kernel.js'
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
-test('the server of a socket that was closed is held by nobody', async () => {
+test('the server of a closed socket is not retained', async () => {
   const looking = probe({ servers: Servers, sockets: Sockets })
   const kernel = await boot({ plugins: [...inTree, looking.plugin] })
   const { needs } = looking.kernel()

@@ -44,7 +44,7 @@ async function read({ socketPath }: Doors): Promise<{ text: string; over: boolea
   return seen
 }
 
-test('without the plugin a route that streams is refused, and one that does not is served', async () => {
+test('a streaming route is refused without the plugin, and another route is served', async () => {
   const plain = routeOf<unknown>()({
     method: 'GET',
     path: '/api/plain',
@@ -62,7 +62,7 @@ test('without the plugin a route that streams is refused, and one that does not 
   await svc.close()
 })
 
-test('a reload of the plugin ends all streams, and they are opened again behind it', async () => {
+test('a reload of the plugin ends all streams, and they are reopened after it', async () => {
   const doors = await openDoors([ticks])
   const before = await read(doors)
   assert.equal(doors.kernel.host.streams(), { ticks: 1 })
@@ -76,7 +76,7 @@ test('a reload of the plugin ends all streams, and they are opened again behind 
   assert.match(after.text, /event: closing\ndata: \{\}\n\n$/)
 })
 
-test('another plugin can send streams in its place', async () => {
+test('another plugin can replace the sender of streams', async () => {
   const carrier: Carrier = {
     enter:
       ({ response }) =>

@@ -354,7 +354,7 @@ onLinux(
   },
 )
 
-test('where the system tells no users, the own user needs a token like everybody', async () => {
+test('the own user needs a token where the system reports no peer user', async () => {
   let served: TcpApi | undefined
   const looker = definePlugin({
     name: 'looker',

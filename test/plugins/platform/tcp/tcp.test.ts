@@ -59,7 +59,7 @@ async function during(
   })
 }
 
-test('another version of the plugin closes the port and opens it again', () =>
+test('a new version of the plugin closes and reopens the port', () =>
   during(withBase([places]), { port: 0, require_token: false }, async kernel => {
     const before = portOf(kernel)
     assert.is(await statusAt(before), 200)
@@ -71,7 +71,7 @@ test('another version of the plugin closes the port and opens it again', () =>
     assert.is(await statusAt(before).catch(() => 'closed'), 'closed')
   }))
 
-test('without the plugin no port is open, and the log says so', () =>
+test('no port is open without the plugin, and the log says so', () =>
   during(
     withBase([places]).filter(({ name }) => name !== 'tcp'),
     {},
@@ -81,7 +81,7 @@ test('without the plugin no port is open, and the log says so', () =>
     },
   ))
 
-test('another plugin serves TCP in its own way', () => {
+test('another plugin replaces TCP', () => {
   const own = definePlugin({
     name: 'acme.tcp',
     version: '1.0.0',
@@ -128,7 +128,7 @@ const answering = (hooks: { bind?: Fault | Passage; vouch?: Fault | Actor }) =>
   }) as Plugin
 const refusal = new Fault('not_here', 403, 'not here')
 
-test('what a plugin answers at the hook bind counts before the settings', async () => {
+test('the answer of a plugin to the hook bind overrides the settings', async () => {
   const http = { port: 0, host: '0.0.0.0' }
   const starts = (bind?: Fault | Passage) =>
     during(withBase([places, answering({ ...(bind ? { bind } : {}) })]), http, async () => {}).then(
@@ -140,7 +140,7 @@ test('what a plugin answers at the hook bind counts before the settings', async 
   assert.is(await starts(refusal), 'not_here')
 })
 
-test('what a plugin answers at the hook vouch counts before http.trust_own_user', async () => {
+test('the answer of a plugin to the hook vouch overrides http.trust_own_user', async () => {
   const http = { port: 0, trust_own_user: true }
   const asked = async (vouch?: Fault | Actor) => {
     let answer = ''
