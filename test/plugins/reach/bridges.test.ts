@@ -33,7 +33,7 @@ const INVALID: readonly (readonly [Record<string, unknown>, RegExp])[] = [
   [instance({ secret_slots: [{ name: 'Bad Name' }] }), /secret_slots/],
 ]
 
-test('bridge instances (10) are stored, checked and listed in a form that has every default', async () => {
+test('bridge instances (10) are stored, validated and listed with every default', async () => {
   const s = await boot({ plugins: [daemon, resources, workspaces, vault, bridges] })
   const put = (id: string, spec: unknown) =>
     s.request('PUT', `/api/resources/bridge.instance/${id}`, { scope: { kind: 'global' }, spec, expected_version: 0 })

@@ -22,7 +22,7 @@ function follow({ world: { kernel, workspaceId } }: Awaited<ReturnType<typeof op
   return kernel.request('POST', url)
 }
 
-test('an answer grows by edits of one message, and ends with the whole text', async () => {
+test('an answer grows by edits of one message and ends with the whole text', async () => {
   const chat = await openChat()
   try {
     const gate = chat.world.gate()
@@ -40,7 +40,7 @@ test('an answer grows by edits of one message, and ends with the whole text', as
   }
 })
 
-test('where nothing can be edited an answer comes at its end', async () => {
+test('an answer on a platform without edits is sent at its end', async () => {
   const chat = await openChat({ capabilities: { edits: false } })
   try {
     const gate = chat.world.gate()
@@ -57,7 +57,7 @@ test('where nothing can be edited an answer comes at its end', async () => {
   }
 })
 
-test('tools are shown while they run, and not in the end', async () => {
+test('tools are shown while they run, and not at the end', async () => {
   const chat = await openChat({ spec: { delivery_defaults: { progress: { tool_progress: 'all' } } } })
   try {
     const gate = chat.world.gate()
@@ -78,7 +78,7 @@ test('tools are shown while they run, and not in the end', async () => {
   }
 })
 
-test('a long answer comes in parts, in order, and mentions no one', async () => {
+test('a long answer is sent in ordered parts and mentions no user', async () => {
   const chat = await openChat({ capabilities: { edits: false, textLimit: 200 } })
   try {
     const words = Array.from({ length: 100 }, (_, n) => `word${n}`).join(' ')
@@ -92,7 +92,7 @@ test('a long answer comes in parts, in order, and mentions no one', async () => 
   }
 })
 
-test('a turn that fails says so in words', async () => {
+test('a failed turn sends a message', async () => {
   const chat = await openChat()
   try {
     await chat.say('error -32000 the model is on holiday')
@@ -106,7 +106,7 @@ test('a turn that fails says so in words', async () => {
   }
 })
 
-test('a message that was not sent is sent again; one that the platform rejects is listed, sent again by a person or discarded', async () => {
+test('an unsent message is retried; a rejected one is listed and can be resent or discarded by the user', async () => {
   const chat = await openChat({ capabilities: { edits: false } })
   try {
     chat.platform.failNext({}, 2)
@@ -145,7 +145,7 @@ test('a message that was not sent is sent again; one that the platform rejects i
   }
 })
 
-test('a message that the platform took and then says did not arrive has failed, once, for its poster too', async () => {
+test('a message accepted and then reported as undelivered has failed, once, also for its poster', async () => {
   const chat = await openChat({ capabilities: { edits: false } })
   try {
     const { host } = chat.platform
@@ -179,7 +179,7 @@ test('a message that the platform took and then says did not arrive has failed, 
   }
 })
 
-test('a report about a message comes again while a message is being sent; one of another extension is refused', async () => {
+test('a report about a message being sent is repeated; one of another extension is refused', async () => {
   const chat = await openChat({ capabilities: { edits: false } })
   try {
     const { host, provider } = chat.platform
@@ -203,7 +203,7 @@ test('a report about a message comes again while a message is being sent; one of
   }
 })
 
-test('a message whose fate is not known is settled by the platform: never twice, never forgotten', async () => {
+test('a message with an unknown result is settled by the platform: never duplicated, never lost', async () => {
   const chat = await openChat({ capabilities: { edits: false } })
   try {
     chat.platform.unknownNext({ arrives: true })
@@ -219,7 +219,7 @@ test('a message whose fate is not known is settled by the platform: never twice,
   }
 })
 
-test('where the platform cannot be asked such a message is listed and not sent again', async () => {
+test('a message with an unknown result on a platform without queries is listed and not resent', async () => {
   const chat = await openChat({ capabilities: { edits: false, canSettle: false } })
   try {
     chat.platform.unknownNext({ arrives: true })
@@ -234,7 +234,7 @@ test('where the platform cannot be asked such a message is listed and not sent a
   }
 })
 
-test('a platform that will never know is asked once; then the message is listed', async () => {
+test('a platform that cannot know is asked once; then the message is listed', async () => {
   const chat = await openChat({ capabilities: { edits: false } })
   try {
     chat.platform.settling = { outcome: 'unknown', final: true }
@@ -250,7 +250,7 @@ test('a platform that will never know is asked once; then the message is listed'
   }
 })
 
-test('a pause that the platform asks for is kept', async () => {
+test('a retry delay of the platform is obeyed', async () => {
   const chat = await openChat({ capabilities: { edits: false } })
   try {
     chat.platform.rateLimitNext(700)
@@ -263,7 +263,7 @@ test('a pause that the platform asks for is kept', async () => {
   }
 })
 
-test('a platform that is slow in one room holds up no other', async () => {
+test('a platform that is slow in one room delays no other room', async () => {
   const chat = await openChat({ capabilities: { edits: false } })
   try {
     let release = () => {}
@@ -280,7 +280,7 @@ test('a platform that is slow in one room holds up no other', async () => {
   }
 })
 
-test('a daemon that restarts in the middle of an answer says nothing twice and forgets nothing', async () => {
+test('a daemon restarted during an answer repeats nothing and loses nothing', async () => {
   const chat = await openChat()
   try {
     const gate = chat.world.gate()
@@ -302,7 +302,7 @@ test('a daemon that restarts in the middle of an answer says nothing twice and f
   }
 })
 
-test('an answer that ends while its first message is on its way is changed to the whole', async () => {
+test('an answer that ends while its first message is being sent is updated to the whole text', async () => {
   const chat = await openChat()
   try {
     const gate = chat.world.gate()
@@ -320,7 +320,7 @@ test('an answer that ends while its first message is on its way is changed to th
   }
 })
 
-test('an answer whose first message has an unknown fate goes on in the message that arrived', async () => {
+test('an answer with an unknown first message continues in the arrived message', async () => {
   const chat = await openChat()
   try {
     const gate = chat.world.gate()
@@ -335,7 +335,7 @@ test('an answer whose first message has an unknown fate goes on in the message t
   }
 })
 
-test('a question that no agent could be given is told to be so', async () => {
+test('a prompt without an available agent gets a reply', async () => {
   const chat = await openChat()
   try {
     const gate = chat.world.gate()
@@ -350,7 +350,7 @@ test('a question that no agent could be given is told to be so', async () => {
   }
 })
 
-test('a posted message is sent once for each key, and its end is told', async () => {
+test('a posted message is sent once per key, and its end is reported', async () => {
   const chat = await openChat({ capabilities: { edits: false } })
   try {
     const { post, ended, standing } = chat.poster()
@@ -374,7 +374,7 @@ test('a posted message is sent once for each key, and its end is told', async ()
   }
 })
 
-test('a bridge with messages on their way is not deleted, nor its workspace, and it is said what to do', async () => {
+test('a bridge with pending messages is not deleted, nor its workspace, and the next step is named', async () => {
   const chat = await openChat({ capabilities: { canSettle: false } })
   try {
     const { kernel, workspaceId } = chat.world
@@ -428,7 +428,7 @@ test('a bridge with messages on their way is not deleted, nor its workspace, and
   }
 })
 
-test('of many messages on their way the first are named, and of an answer that grows its session', async () => {
+test('the refusal names the first of many pending messages, and the session of a growing answer', async () => {
   const chat = await openChat({ capabilities: { canSettle: false } })
   try {
     const { kernel } = chat.world
@@ -464,7 +464,7 @@ test('of many messages on their way the first are named, and of an answer that g
   }
 })
 
-test('a message that may have arrived can be let go', async () => {
+test('a message with an unknown result can be discarded', async () => {
   const chat = await openChat()
   try {
     chat.platform.settling = { outcome: 'unknown' }

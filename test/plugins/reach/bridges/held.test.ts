@@ -9,7 +9,7 @@ import { scene } from './scene.js'
 
 const HELD = { restored_at: '2030-01-01T00:00:00.000Z', backup: 'x.tar', backup_created_at: '2030-01-01T00:00:00.000Z' }
 
-test('in a held home no bridge is started and nothing is sent; both begin once it is confirmed', async () => {
+test('a held home starts no bridge and sends nothing until it is confirmed', async () => {
   const folder = await realpath(await temporaryFolder('bridges-held'))
   const home = path.join(folder, 'home')
   await mkdir(home)

@@ -30,7 +30,7 @@ const provider = (authenticatesSenders = true) => ({
   },
 })
 
-test('a part takes the transitions of the table and no others', () => {
+test('a part makes only the transitions of the table', () => {
   const states = Object.keys(TRANSITIONS) as DeliveryState[]
   for (const from of states)
     for (const to of states) {
@@ -43,7 +43,7 @@ test('a part takes the transitions of the table and no others', () => {
   assert.is(furthest(['delivered', 'delivered']), 'delivered')
 })
 
-test('a route holds four; a delta gives way, and what ends an answer always enters', () => {
+test('a route holds four parts; a delta is dropped for room, and the end of an answer always fits', () => {
   const queue = new LaneQueue<Passing>()
   assert.equal(queue.offer({ key: 'a', kind: 'delta' }, 0), [])
   assert.equal(queue.offer({ key: 'a', kind: 'delta' }, 0), ['coalesced'], 'the latest replaces what waits')
@@ -60,7 +60,7 @@ test('a route holds four; a delta gives way, and what ends an answer always ente
   assert.is(full.size, 0)
 })
 
-test('a conversation is told by the enabled dimensions alone, and lacks one where the event has none', () => {
+test('a conversation is identified only by enabled dimensions, and lacks those missing in the event', () => {
   const instance = (policy: object, providerConfig = {}) => ({
     ...{ id: 'b1', scope: 'workspace' as const, workspaceId: 'ws_1', providerConfig },
     routingPolicy: { include_peer: false, include_group: false, include_thread: false, ...policy },
@@ -84,7 +84,7 @@ test('a conversation is told by the enabled dimensions alone, and lacks one wher
   assert.equal(told({ group_id: 'G', thread_id: 'T' }), { group_id: 'G', thread_id: 'T' })
 })
 
-test('who may speak is judged by the policy of the instance', () => {
+test('the policy of the instance decides which senders may prompt', () => {
   const may = (
     dmPolicy: 'open' | 'allowlist' | 'pairing',
     config: object,
@@ -113,7 +113,7 @@ test('who may speak is judged by the policy of the instance', () => {
   assert.is(may('open', {}, { automatic: true }), 'automatic')
 })
 
-test('only a named sender for whom the platform vouches answers questions', () => {
+test('only a listed sender vouched for by the platform answers questions', () => {
   const config = { providerConfig: { approvers: { user_ids: ['U1'] } } }
   const { sender } = event()
   assert.is(mayApprove(config, provider(), sender), true)
@@ -123,7 +123,7 @@ test('only a named sender for whom the platform vouches answers questions', () =
   assert.is(mayApprove({ providerConfig: {} }, provider(), sender), false)
 })
 
-test('words for the bridge are told from words for the agent', () => {
+test('bridge commands are distinguished from prompts', () => {
   const word = (text: string, more: Partial<InboundEvent> = {}) => wordOf(event({ text, ...more }))
   assert.equal(word('/cancel'), { says: 'cancel' })
   assert.equal(word('svc: !new'), { says: 'new' })
@@ -139,7 +139,7 @@ test('words for the bridge are told from words for the agent', () => {
   assert.is(word('', { family: 'action', action_id: 'anything' }), undefined)
 })
 
-test('two bots that answer each other are stopped for a minute and told once; a person who writes many lines is not', () => {
+test('two bots that answer each other are paused for a minute with one notice; a fast user is not', () => {
   const limit = new PairLimit()
   const outcomes: string[] = []
   for (let now = 0; now < 30; now++) {

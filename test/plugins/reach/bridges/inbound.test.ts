@@ -5,7 +5,7 @@ import { openChat } from './chat.js'
 
 const code = (error: { code?: string }) => error.code
 
-test('a message prompts the session of its conversation, and the answer comes back', async () => {
+test('a message prompts the session of its conversation, and the answer is sent back', async () => {
   const chat = await openChat()
   try {
     const first = await chat.say('say hello')
@@ -26,7 +26,7 @@ test('a message prompts the session of its conversation, and the answer comes ba
   }
 })
 
-test('an event that comes again, also at the same time or after a restart, prompts once', async () => {
+test('a repeated event, also concurrent or after a restart, prompts once', async () => {
   const chat = await openChat()
   try {
     const event = { idempotency_key: 'same' }
@@ -44,7 +44,7 @@ test('an event that comes again, also at the same time or after a restart, promp
   }
 })
 
-test('a question in a session that is busy waits its turn, and each gets its own answer', async () => {
+test('a question in a busy session is queued, and each gets its own answer', async () => {
   const chat = await openChat()
   try {
     const gate = chat.world.gate()
@@ -60,7 +60,7 @@ test('a question in a session that is busy waits its turn, and each gets its own
   }
 })
 
-test('answers come in the order of their questions, however many turns end at once', async () => {
+test('answers keep the order of their questions when many turns end at once', async () => {
   const chat = await openChat()
   try {
     const gate = chat.world.gate()
@@ -74,7 +74,7 @@ test('answers come in the order of their questions, however many turns end at on
   }
 })
 
-test('an event is refused, and not written down, for another bridge, a bad form, and while nothing is taken', async () => {
+test('an event of another bridge, in a bad form or during a pause is refused and not stored', async () => {
   const chat = await openChat()
   try {
     const say = (event: object) => chat.say('say x', event).then(() => 'taken', code)
@@ -96,7 +96,7 @@ test('an event is refused, and not written down, for another bridge, a bad form,
   }
 })
 
-test('what is no prompt leads to none, with a reason', async () => {
+test('an event that is no prompt starts no turn, with a reason', async () => {
   const chat = await openChat({
     spec: { dm_policy: 'allowlist', provider_config: { dm: { allow_user_ids: ['ada'] } } },
   })
@@ -141,7 +141,7 @@ test('what is no prompt leads to none, with a reason', async () => {
   }
 })
 
-test('an event for which there is no room now waits, also over a restart, and prompts once', async () => {
+test('an event without room waits, also across a restart, and prompts once', async () => {
   const chat = await openChat({ world: { config: { limits: { max_concurrent_agents: 1 } } } })
   try {
     const gate = chat.world.gate()
@@ -159,7 +159,7 @@ test('an event for which there is no room now waits, also over a restart, and pr
   }
 })
 
-test('a message whose files a restart lost waits for its repetition, which has them', async () => {
+test('a message with files lost by a restart waits for its repetition with them', async () => {
   const chat = await openChat({ world: { config: { limits: { max_concurrent_agents: 1 } } } })
   try {
     const gate = chat.world.gate()
@@ -185,7 +185,7 @@ test('a message whose files a restart lost waits for its repetition, which has t
   }
 })
 
-test('a session that was stopped for good is replaced; one that a restart stopped goes on', async () => {
+test('a permanently stopped session is replaced; one stopped by a restart continues', async () => {
   const chat = await openChat()
   try {
     const first = await chat.say('say one')
@@ -208,7 +208,7 @@ test('a session that was stopped for good is replaced; one that a restart stoppe
   }
 })
 
-test('/cancel ends the turn, /new begins another session', async () => {
+test('/cancel ends the turn, /new starts another session', async () => {
   const chat = await openChat()
   try {
     assert.is((await chat.say('/cancel')).reason, 'nothing_runs')
@@ -227,7 +227,7 @@ test('/cancel ends the turn, /new begins another session', async () => {
   }
 })
 
-test('a file of a message goes along with its prompt, one that cannot be taken is named', async () => {
+test('a file of a message is attached to its prompt, and an unusable one is named', async () => {
   const chat = await openChat()
   try {
     const data = Buffer.from('buy milk').toString('base64')
@@ -245,7 +245,7 @@ test('a file of a message goes along with its prompt, one that cannot be taken i
   }
 })
 
-test('two bots that answer each other stop, and the chat hears it once', async () => {
+test('two bots that answer each other stop, with one notice in the chat', async () => {
   const chat = await openChat({ spec: { routing_policy: { include_group: true } } })
   try {
     const bot = { group_id: 'G', sender: { id: 'thankbot', authenticated: true, is_bot: true } }

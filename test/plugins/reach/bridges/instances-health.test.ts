@@ -15,7 +15,7 @@ const open = (s: Scene, ids: readonly string[], more = '', lastEventId?: string)
     work => whileTimePasses(s.clock, work),
   )
 
-test('the stream of health begins with all that are named and then has only those that change', async () => {
+test('the health stream begins with all named bridges and then sends only changes', async () => {
   const platform = new FakePlatform()
   const s = await scene([platform], { listen: ['socket'] })
   const a = await s.create({ display_name: 'a' })
@@ -60,7 +60,7 @@ test('the stream of health begins with all that are named and then has only thos
   await s.end()
 })
 
-test('200 bridges are followed by one stream, 201 are refused, and what is unknown or out of scope is not found', async () => {
+test('a stream follows 200 bridges, refuses 201, and hides unknown or out-of-scope ones', async () => {
   const platform = new FakePlatform()
   const s = await scene([platform], { listen: ['socket'] })
   const workspace = await s.workspace()

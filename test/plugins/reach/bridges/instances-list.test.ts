@@ -7,7 +7,7 @@ import { instance, outcome, scene } from './scene.js'
 const names = ({ body }: { body: { bridges: { display_name: string }[] } }) =>
   body.bridges.map(({ display_name }) => display_name)
 
-test('bridges are listed global first, then by name, in pages that belong to their query', async () => {
+test('bridges are listed global first, then by name, in pages bound to their query', async () => {
   const s = await scene([new FakePlatform(), new FakePlatform({ name: 'otherchat', platform: 'otherchat' })])
   const workspace = await s.workspace()
   const elsewhere = await s.workspace('elsewhere')
@@ -51,7 +51,7 @@ test('bridges are listed global first, then by name, in pages that belong to the
   await s.end()
 })
 
-test('a PATCH changes what it names; delivery defaults are replaced whole and cleared by null', async () => {
+test('a PATCH changes its named members; delivery defaults are replaced whole and cleared by null', async () => {
   const platform = new FakePlatform()
   const s = await scene([platform])
   const { id } = await s.create({ delivery_defaults: { group_id: '#ops', topic: 'news' }, provider_config: { a: 1 } })
@@ -97,7 +97,7 @@ test('a PATCH changes what it names; delivery defaults are replaced whole and cl
   await s.end()
 })
 
-test('the spec of a bridge of a package is not changed, but it is enabled and disabled, also when the package writes it anew', async () => {
+test('the spec of a packaged bridge is read-only; it is enabled and disabled, also after a rewrite by the package', async () => {
   const platform = new FakePlatform()
   const s = await scene([platform])
   const { db, records, actor } = s.inside()
@@ -128,7 +128,7 @@ test('the spec of a bridge of a package is not changed, but it is enabled and di
   await s.end()
 })
 
-test('a record that is put by svc resource put starts like one that a request makes', async () => {
+test('a record from svc resource put starts like one from a request', async () => {
   const platform = new FakePlatform()
   const s = await scene([platform])
   const { status } = await s.request('PUT', '/api/resources/bridge.instance/team', {
@@ -149,7 +149,7 @@ test('a record that is put by svc resource put starts like one that a request ma
   await s.end()
 })
 
-test('status and doctor count bridges and name the next step of those that need one', async () => {
+test('status and doctor count bridges and name the next step of unready ones', async () => {
   const platform = new FakePlatform({ secretSlots: [{ name: 'bot_token', kind: 'token', required: true }] })
   const other = new FakePlatform({ name: 'otherchat', platform: 'otherchat' })
   const s = await scene([platform, other])

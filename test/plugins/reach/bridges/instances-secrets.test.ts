@@ -17,7 +17,7 @@ const put = (ref: string, value: string | null = VALUE, kind = 'token') => ({
   secret_value: value,
 })
 
-test('an instance that lacks a required secret waits for it, and starts when it is bound', async () => {
+test('an instance with a missing required secret waits for it, and starts when it is bound', async () => {
   const platform = new FakePlatform({ secretSlots: slots })
   const s = await scene([platform])
   const made = await s.create()
@@ -58,7 +58,7 @@ test('an instance that lacks a required secret waits for it, and starts when it 
   await s.end()
 })
 
-test('a rejected token is replaced, and the instance starts again', async () => {
+test('a rejected token is replaced, and the instance restarts', async () => {
   const platform = new FakePlatform({ secretSlots: slots })
   const s = await scene([platform])
   const { id } = await s.create()
@@ -72,7 +72,7 @@ test('a rejected token is replaced, and the instance starts again', async () => 
   await s.end()
 })
 
-test('bindings that are not valid are refused and change nothing', async () => {
+test('invalid bindings are refused and change nothing', async () => {
   const s = await scene([new FakePlatform({ secretSlots: slots })])
   const { id } = await s.create()
   const ref = `vault:bridges/${id}/bot_token`
@@ -104,7 +104,7 @@ test('bindings that are not valid are refused and change nothing', async () => {
   await s.end()
 })
 
-test('a secret that the vault has is bound without its value', async () => {
+test('a secret of the vault is bound without its value', async () => {
   const platform = new FakePlatform({ secretSlots: slots })
   const s = await scene([platform])
   const { id } = await s.create()
@@ -116,7 +116,7 @@ test('a secret that the vault has is bound without its value', async () => {
   await s.end()
 })
 
-test('a secret that is changed or deleted in the vault itself reaches the adapter', async () => {
+test('a change or deletion of a secret in the vault reaches the adapter', async () => {
   const platform = new FakePlatform({ secretSlots: slots })
   const s = await scene([platform])
   const { id } = await s.create()
@@ -141,7 +141,7 @@ test('a secret that is changed or deleted in the vault itself reaches the adapte
   await s.end()
 })
 
-test('a value has at most 64 KiB, and a longer one is told so', async () => {
+test('a value is limited to 64 KiB, and a longer one is refused with the limit', async () => {
   const platform = new FakePlatform({ secretSlots: slots })
   const s = await scene([platform])
   const { id } = await s.create()
@@ -158,7 +158,7 @@ test('a value has at most 64 KiB, and a longer one is told so', async () => {
   await s.end()
 })
 
-test('the value of a secret is in no reply, no event, no log line and no file', async () => {
+test('the value of a secret is in no reply, event, log line or file', async () => {
   const platform = new FakePlatform({ secretSlots: slots })
   const s = await scene([platform])
   const { id } = await s.create()
@@ -200,7 +200,7 @@ test('the value of a secret is in no reply, no event, no log line and no file', 
   await s.clean()
 })
 
-test('a bridge that is deleted leaves nothing: its secrets, targets and state go in the same transaction', async () => {
+test('a deleted bridge leaves nothing: secrets, targets and state are deleted in one transaction', async () => {
   const platform = new FakePlatform({
     secretSlots: slots,
     targets: [{ group_id: '#ops', display_name: 'ops', target_type: 'channel' }],

@@ -101,7 +101,7 @@ const schema = JSON.stringify({
   },
 })
 
-test('the setup asks for everything, starts the bridge and proves what works', async () => {
+test('the setup asks for every value, starts the bridge and verifies it', async () => {
   const platform = new FakePlatform({
     configSchema: schema,
     secretSlots: [
@@ -176,7 +176,7 @@ test('the setup asks for everything, starts the bridge and proves what works', a
   await s.end()
 })
 
-test('a folder becomes the workspace; Ctrl-C ends the setup and says what it leaves', async () => {
+test('a folder becomes the workspace; Ctrl-C ends the setup and names the leftovers', async () => {
   const platform = new FakePlatform({ secretSlots: [{ name: 'token', kind: 'token', required: true }] })
   const s = await scene([platform], { listen: ['socket'] })
   await mkdir(path.join(s.folder, 'fresh', '.git'), { recursive: true })
@@ -215,7 +215,7 @@ test('a folder becomes the workspace; Ctrl-C ends the setup and says what it lea
   await s.end()
 })
 
-test('threads are offered where the platform has them', async () => {
+test('threads are offered where the platform supports them', async () => {
   const s = await scene([new FakePlatform({ capabilities: { threads: false } })], { listen: ['socket'] })
   await s.workspace()
   const { context, left, lines } = person(s, [
@@ -232,7 +232,7 @@ test('threads are offered where the platform has them', async () => {
   await s.end()
 })
 
-test('a bridge that only sends is not asked who may write', async () => {
+test('the setup of a send-only bridge does not ask for senders', async () => {
   const s = await scene([new FakePlatform()], { listen: ['socket'] })
   const { context, left } = person(s, [
     [/Name of the bridge/, ''],
@@ -245,7 +245,7 @@ test('a bridge that only sends is not asked who may write', async () => {
   await s.end()
 })
 
-test('the setup of a platform that there is not, or without a terminal, says what to do', async () => {
+test('the setup of an unknown platform or without a terminal names the next step', async () => {
   const s = await scene()
   const { context } = person(s, [])
   const failure = async (of: CommandContext) =>
@@ -260,7 +260,7 @@ test('the setup of a platform that there is not, or without a terminal, says wha
   await s.end()
 })
 
-test('a secret is read from a prompt or standard input, and the manifest is printed alone', async () => {
+test('a secret is read from a prompt or standard input, and the manifest is printed without it', async () => {
   const platform = new FakePlatform({
     platform: 'slack',
     secretSlots: [{ name: 'bot_token', kind: 'token', required: true }],

@@ -8,7 +8,7 @@ import { outcome, scene } from './scene.js'
 const statuses = Object.keys(TRANSITIONS) as BridgeStatus[]
 
 for (const from of statuses)
-  test(`from ${from} an instance gets where the table says, and nowhere else`, async () => {
+  test(`an instance in ${from} makes only the transitions of the table`, async () => {
     const platform = new FakePlatform({ reports: null })
     const s = await scene([platform])
     for (const to of statuses) {
@@ -48,7 +48,7 @@ async function attempt(
   }
 }
 
-test('an event tells of a status that differs from the one that was told last, a recovery clears the degradation', async () => {
+test('a changed status emits one event, and a recovery clears the degradation', async () => {
   const platform = new FakePlatform()
   const s = await scene([platform])
   const { id } = await s.create()
@@ -81,7 +81,7 @@ test('an event tells of a status that differs from the one that was told last, a
   await s.end()
 })
 
-test('an adapter reports of its own instances alone, and nothing that is no report', async () => {
+test('an adapter reports only valid states of its own instances', async () => {
   const platform = new FakePlatform()
   const other = new FakePlatform({ name: 'otherchat', platform: 'otherchat' })
   const s = await scene([platform, other])
@@ -106,7 +106,7 @@ test('an adapter reports of its own instances alone, and nothing that is no repo
   await s.end()
 })
 
-test('an adapter that does not start is tried again with back-off and given up after five times, until a restart', async () => {
+test('an adapter that does not start is retried with back-off up to five times, until a restart', async () => {
   const platform = new FakePlatform()
   platform.refusals.push('no route to host', 'no route to host')
   const s = await scene([platform])
@@ -130,7 +130,7 @@ test('an adapter that does not start is tried again with back-off and given up a
   await s.end()
 })
 
-test('a restart ends the instance and starts it again, others run on; a disabled one is not restarted', async () => {
+test('a restart stops and starts one instance, others run on; a disabled one is not restarted', async () => {
   const platform = new FakePlatform()
   const s = await scene([platform])
   const a = await s.create()
@@ -149,7 +149,7 @@ test('a restart ends the instance and starts it again, others run on; a disabled
   await s.end()
 })
 
-test('bridges of an extension that goes are degraded, and serve again when it is back', async () => {
+test('bridges of an unloaded extension are degraded, and serve again when it returns', async () => {
   const platform = new FakePlatform()
   const s = await scene([platform])
   const { id } = await s.create()
@@ -165,7 +165,7 @@ test('bridges of an extension that goes are degraded, and serve again when it is
   await s.end()
 })
 
-test('the daemon starts what was enabled when it starts, and follows records that changed meanwhile', async () => {
+test('the daemon starts enabled bridges at its start, and applies records changed meanwhile', async () => {
   const platform = new FakePlatform()
   const first = await scene([platform])
   const a = await first.create()

@@ -18,7 +18,7 @@ const ready = async (platform: FakePlatform, more: Record<string, unknown> = {})
   return { s, id }
 }
 
-test('targets are read when a bridge gets ready and every five minutes, and stay when the platform names them no more', async () => {
+test('targets are read when a bridge is ready and every five minutes, and stay when the platform drops them', async () => {
   const platform = new FakePlatform({ targets: rooms })
   const { s, id } = await ready(platform)
   const list = async (query = '') => (await s.request('GET', `/api/bridges/${id}/targets${query}`)).body
@@ -50,7 +50,7 @@ test('targets are read when a bridge gets ready and every five minutes, and stay
   await s.end()
 })
 
-test('the list of targets has at most fifty', async () => {
+test('the list of targets has at most fifty rows', async () => {
   const many = Array.from({ length: 60 }, (_, n) => ({
     group_id: `C${n}`,
     display_name: `room ${n}`,
@@ -62,7 +62,7 @@ test('the list of targets has at most fifty', async () => {
   await s.end()
 })
 
-test('a name is resolved by its route, its id, its whole name, then a part of it', async () => {
+test('a name is resolved by route, id, whole name, then a part of it', async () => {
   const { s, id } = await ready(new FakePlatform({ targets: rooms }))
   const resolve = (name: string) => s.request('POST', `/api/bridges/${id}/resolve`, { name })
   const found = async (name: string) => {
@@ -92,7 +92,7 @@ test('a name is resolved by its route, its id, its whole name, then a part of it
   await s.end()
 })
 
-test('a test delivery says where a message would go and sends nothing', async () => {
+test('a dry-run delivery shows the destination and sends nothing', async () => {
   const platform = new FakePlatform()
   const { s, id } = await ready(platform, { delivery_defaults: { group_id: '#ops', mode: 'reply' } })
   const dry = (body: object) => s.request('POST', `/api/bridges/${id}/test-delivery`, body)
@@ -121,7 +121,7 @@ test('a test delivery says where a message would go and sends nothing', async ()
   await s.end()
 })
 
-test('a test message is sent and its end awaited; each failure says what to do', async () => {
+test('a test message is sent and awaited; each failure names the next step', async () => {
   const platform = new FakePlatform({ capabilities: { canSettle: false } })
   const { s, id } = await ready(platform)
   const send = () =>
@@ -145,7 +145,7 @@ test('a test message is sent and its end awaited; each failure says what to do',
   await s.end()
 })
 
-test('verify has five proofs, and each that fails names the next step', async () => {
+test('verify has five checks, and each failed one names the next step', async () => {
   const schema = JSON.stringify({ type: 'object', required: ['server'], properties: { server: { type: 'string' } } })
   const platform = new FakePlatform({
     secretSlots: [{ name: 'password', kind: 'secret', required: true }],
@@ -213,7 +213,7 @@ test('verify has five proofs, and each that fails names the next step', async ()
   await s.end()
 })
 
-test('a platform that gives messages no ids proves no more than that a message was handed over', async () => {
+test('a platform without message ids proves only that a message was handed over', async () => {
   const { s, id } = await ready(
     new FakePlatform({ withoutIds: true, capabilities: { edits: false, canSettle: false } }),
   )
@@ -224,7 +224,7 @@ test('a platform that gives messages no ids proves no more than that a message w
   await s.end()
 })
 
-test('the manifest of a Slack app is made from its bridge, for no other platform', async () => {
+test('the manifest of a Slack app is created from its bridge, and for no other platform', async () => {
   const slack = new FakePlatform({ name: 'slack-kit', platform: 'slack' })
   const s = await scene([new FakePlatform(), slack])
   const { id } = await s.create({

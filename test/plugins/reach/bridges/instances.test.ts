@@ -4,7 +4,7 @@ import type { Reply } from '../../../harness/kernel.js'
 import { FakePlatform } from './fake-platform.js'
 import { outcome, scene } from './scene.js'
 
-test('an instance is created, starts, gets ready, is disabled and enabled again', async () => {
+test('an instance is created, starts, becomes ready, is disabled and enabled again', async () => {
   const platform = new FakePlatform()
   const s = await scene([platform])
   const made = await s.create({
@@ -44,7 +44,7 @@ test('an instance is created, starts, gets ready, is disabled and enabled again'
   await s.end()
 })
 
-test('bad input is refused and changes nothing', async () => {
+test('invalid input is refused and changes nothing', async () => {
   const s = await scene()
   const id = await s.workspace()
   const { instance } = await import('./scene.js')
@@ -70,7 +70,7 @@ test('bad input is refused and changes nothing', async () => {
   await s.end()
 })
 
-test('provider_config is held to the whole schema of its adapter, and a broken schema costs that adapter alone', async () => {
+test('provider_config is validated against its adapter schema, and a broken schema disables only that adapter', async () => {
   const configSchema = JSON.stringify({
     type: 'object',
     required: ['server'],

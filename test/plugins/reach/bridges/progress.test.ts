@@ -11,7 +11,7 @@ const look = `update ${JSON.stringify({
   status: 'in_progress',
 })}`
 
-test('grouped separately an answer comes in messages that are not changed', async () => {
+test('an answer with separate grouping is sent in messages without edits', async () => {
   const progress = { grouping: 'separate', tool_progress: 'all' }
   const chat = await openChat({ spec: { delivery_defaults: { progress } } })
   try {
@@ -31,7 +31,7 @@ test('grouped separately an answer comes in messages that are not changed', asyn
   }
 })
 
-test('the chat sees that somebody writes while a turn runs, where that is wanted and the platform can', async () => {
+test('a typing notification is shown during a turn where enabled and supported', async () => {
   const run = async (typing: boolean, can: boolean) => {
     const spec = { delivery_defaults: { progress: { typing, tool_progress: 'off' } } }
     const chat = await openChat({ spec, capabilities: { typing: can } })

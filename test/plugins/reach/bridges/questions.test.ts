@@ -12,7 +12,7 @@ const room = { group_id: 'G' }
 const op = { ...room, sender: { id: 'op', authenticated: true } }
 const codeIn = (texts: readonly string[]) => /allow ([A-Z0-9]{5})/.exec(texts.join('\n'))?.[1] ?? ''
 
-test('a question for permission is answered in the chat, once, by a person whom the operator named', async () => {
+test('a permission question is answered in the chat once by a user named by the operator', async () => {
   const chat = await openChat({ permissions: 'approve-reads', spec: approvers })
   try {
     await chat.say(ask, room)
@@ -32,7 +32,7 @@ test('a question for permission is answered in the chat, once, by a person whom 
   }
 })
 
-test('a question is denied by an action of a button', async () => {
+test('a question is denied by a button', async () => {
   const chat = await openChat({ permissions: 'approve-reads', spec: approvers })
   try {
     await chat.say(ask, room)
@@ -44,7 +44,7 @@ test('a question is denied by an action of a button', async () => {
   }
 })
 
-test('where nobody may answer in the chat, it says how to answer', async () => {
+test('a question that cannot be answered in the chat names the command that answers it', async () => {
   const chat = await openChat({ permissions: 'approve-reads' })
   try {
     const { session_id } = await chat.say(ask)
@@ -57,7 +57,7 @@ test('where nobody may answer in the chat, it says how to answer', async () => {
   }
 })
 
-test('a question in words is answered in the chat', async () => {
+test('a text question is answered in the chat', async () => {
   const chat = await openChat({ spec: approvers })
   try {
     const requestedSchema = {

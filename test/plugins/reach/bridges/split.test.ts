@@ -47,7 +47,7 @@ function textOf(random: () => number): string {
   return lines.join('\n')
 }
 
-test('parts have the whole text, each fits in its unit, and no surrogate pair is cut', () => {
+test('parts contain the whole text, fit their unit, and split no surrogate pair', () => {
   for (let seed = 1; seed <= 600; seed++) {
     const random = chance(seed)
     const text = textOf(random)
@@ -69,7 +69,7 @@ test('parts have the whole text, each fits in its unit, and no surrogate pair is
   }
 })
 
-test('the parts of a text that grows stay as they are, but for the last one', () => {
+test('parts of a growing text stay, except the last one', () => {
   for (let seed = 1; seed <= 80; seed++) {
     const random = chance(seed)
     const text = textOf(random)
@@ -85,7 +85,7 @@ test('the parts of a text that grows stay as they are, but for the last one', ()
   }
 })
 
-test('a text is cut at a paragraph, a line, a sentence or a word, in this order', () => {
+test('a text is split at a paragraph, a line, a sentence or a word, in this order', () => {
   const rules = { textLimit: 40, textUnit: 'code_points' as const, fences: true }
   assert.equal(textsOf('One paragraph here it is.\n\nAnother one that is longer.', rules), [
     'One paragraph here it is.',
@@ -109,7 +109,7 @@ test('a text is cut at a paragraph, a line, a sentence or a word, in this order'
   )
 })
 
-test('a fence that is cut is closed and opened again, a table stays whole where it fits', () => {
+test('a split fence is closed and reopened, and a table stays whole where it fits', () => {
   const rules = { textLimit: 80, textUnit: 'code_points' as const, fences: true }
   const code = Array.from({ length: 12 }, (_, n) => `const line${n} = ${n}`).join('\n')
   const parts = textsOf(`Look:\n\n\`\`\`ts\n${code}\n\`\`\``, rules)
@@ -121,7 +121,7 @@ test('a fence that is cut is closed and opened again, a table stays whole where 
   assert.is(around.at(-1), table)
 })
 
-test('the size of a text is counted as the platform counts', () => {
+test('the size of a text is counted in the unit of the platform', () => {
   assert.equal(
     UNITS.map(unit => sizeOf('a😀ü', unit)),
     [7, 4, 3],
@@ -136,7 +136,7 @@ test('a text of a megabyte is split', () => {
   assert.ok(split(text, { textLimit: 400, textUnit: 'bytes', fences: true }).length > 2000)
 })
 
-test('no text mentions everyone', () => {
+test('no text mentions all users', () => {
   for (const text of [
     '@everyone',
     'hi @here!',

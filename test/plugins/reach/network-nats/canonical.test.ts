@@ -2,7 +2,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { canonicalize } from '../../../../plugins/reach/network-nats/canonical.js'
 
-test('numbers, texts and literals are written as in the example of RFC 8785, section 3.2.2', () => {
+test('numbers, texts and literals are encoded as in the example of RFC 8785, section 3.2.2', () => {
   const value = JSON.parse(
     '{"numbers":[333333333.33333329,1E30,4.50,2e-3,0.000000000000000000000000001],' +
       '"string":"\\u20ac$\\u000F\\u000aA\'\\u0042\\u0022\\u005c\\\\\\"\\/","literals":[null,true,false]}',
@@ -39,7 +39,7 @@ test('members are sorted by UTF-16 code units, as in section 3.2.3', () => {
   ])
 })
 
-test('names that are integers are sorted as texts', () => {
+test('integer names are sorted as texts', () => {
   assert.is(canonicalize({ 9: 0, 10: { 2: 1, 11: 2 }, a: 3, 1: 4 }), '{"1":4,"10":{"11":2,"2":1},"9":0,"a":3}')
 })
 
@@ -71,13 +71,13 @@ const numbers: readonly (readonly [string, string])[] = [
   ['43143ff3c1cb0959', '1424953923781206.2'],
 ]
 
-test('numbers of appendix B', () => {
+test('numbers of appendix B are encoded as listed', () => {
   for (const [hex, text] of numbers) assert.is(canonicalize(Buffer.from(hex, 'hex').readDoubleBE()), text, hex)
   for (const hex of ['7fffffffffffffff', '7ff0000000000000'])
     assert.throws(() => canonicalize(Buffer.from(hex, 'hex').readDoubleBE()), /must be finite/)
 })
 
-test('half of a surrogate pair is refused, in texts and in names', () => {
+test('a lone surrogate is refused in texts and names', () => {
   assert.throws(() => canonicalize('\ud83d'), /surrogate/)
   assert.throws(() => canonicalize({ '\ude00': 1 }), /surrogate/)
 })

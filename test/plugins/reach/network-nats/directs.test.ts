@@ -93,14 +93,14 @@ async function put(subject: string, { identity }: Daemon, content: Record<string
   }
 }
 
-test('a channel that is not there cannot be shared', async () => {
+test('a missing channel cannot be shared', async () => {
   const [ada] = daemons as [Daemon]
   const body = { channel: 'nowhere', workspace: ada.workspaceId }
   const { status, body: refusal } = await ada.kernel.request('POST', `${remote}/channels`, body)
   assert.equal([status, refusal.code], [404, 'channel_not_found'])
 })
 
-test('a direct room with a peer of another daemon is one conversation of both, which a third daemon does not get', async () => {
+test('a direct room with a peer of another daemon is one conversation, hidden from a third daemon', async () => {
   const [ada, bob, cid] = all()
   const { status, body } = await ada.openDirect(bob.own.peer_id)
   assert.is(status, 200, JSON.stringify(body))
@@ -135,7 +135,7 @@ test('a direct room with a peer of another daemon is one conversation of both, w
   assert.equal(state.refusals, [], 'it was not even delivered')
 })
 
-test('the direct room of two sessions of one daemon stays there', async () => {
+test('the direct room of two sessions of one daemon is not published', async () => {
   const [ada, bob] = all()
   const other = await ada.ask('POST', '/api/sessions', {
     ...{ workspace: ada.workspaceId, agent_name: 'ada' },
@@ -152,7 +152,7 @@ test('the direct room of two sessions of one daemon stays there', async () => {
   assert.equal((await bob.ask('GET', remote)).remote.refusals, [])
 })
 
-test('a daemon cannot speak for a peer of a third one, nor take its place in a direct room', async () => {
+test('a daemon cannot impersonate a peer of a third one, nor join its direct room', async () => {
   const [ada, bob, cid] = all()
   const { daemon } = cid.identity
   const thread = { surface: 'thread', thread_id: 'thread_stolen' }

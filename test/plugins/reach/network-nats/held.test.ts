@@ -6,7 +6,7 @@ import { freePort, NatsServer } from '../../../fixtures/nats-server.js'
 import { openRealm } from '../../../fixtures/network-halves.js'
 import { HELD } from '../../desk/backup/restored.js'
 
-test('a held home makes no connection to the server of the network; once it is confirmed it does', async () => {
+test('a held home does not connect to the network server until it is confirmed', async () => {
   const port = await freePort()
   const server = await NatsServer.start([`http: "127.0.0.1:${port}"`])
   const halves = await openRealm(server.url, ['ada', 'bob'])

@@ -94,7 +94,7 @@ async function work(half: Half, how: 'complete' | 'fail', body: object) {
   return (await call(half, 'GET', `/api/tasks/${claim.body.claim.task.id}`)).body.task.task
 }
 
-test('a task that is offered is done once by a daemon that accepts offers, and its result arrives', async () => {
+test('an offered task is done once by an accepting daemon, and its result arrives', async () => {
   const [ada, bob] = await open('ada', 'bob')
   assert.is((await accept(bob)).status, 200)
   const task = await makeTask(ada)
@@ -115,7 +115,7 @@ test('a task that is offered is done once by a daemon that accepts offers, and i
   )
 })
 
-test('results that arrive together are all taken', async () => {
+test('concurrent results are all accepted', async () => {
   const [ada, bob] = await open('ada', 'bob')
   // More than the listeners that a signal may have before it warns of a leak.
   const COUNT = 12
@@ -164,7 +164,7 @@ async function openTables() {
   return { db: found as unknown as Db, close: () => kernel.close() }
 }
 
-test('a result that is taken while offers are compared with their runs is not withdrawn', async () => {
+test('a result accepted while offers are reconciled is not withdrawn', async () => {
   const { db, close } = await openTables()
   const runs = new Map<string, object>([
     ['trun_a', { status: 'running', lease_until: '2020-01-01T00:00:00Z' }],
@@ -191,7 +191,7 @@ test('a result that is taken while offers are compared with their runs is not wi
   await close()
 })
 
-test('a peer that is cut off loses the task to another one; what it sends later is refused by its name', async () => {
+test('a disconnected peer loses the task to another one; its later result is refused by name', async () => {
   const [ada, bob, eve] = await open('ada', 'bob', 'eve')
   await accept(bob)
   const task = await makeTask(ada)
@@ -213,7 +213,7 @@ test('a peer that is cut off loses the task to another one; what it sends later 
   assert.match(late.error, /attempt 1/)
 })
 
-test('a peer that is back too late stops its work', async () => {
+test('a peer that reconnects too late stops its work', async () => {
   const [ada, bob] = await open('ada', 'bob')
   await accept(bob)
   await offer(ada, await makeTask(ada))
@@ -227,7 +227,7 @@ test('a peer that is back too late stops its work', async () => {
   assert.is(await status(bob, mine.task_id), 'canceled')
 })
 
-test('a peer that is cut off stops its work when its lease has ended', async () => {
+test('a disconnected peer stops its work when its lease has expired', async () => {
   const [ada, bob] = await open('ada', 'bob')
   await accept(bob)
   await offer(ada, await makeTask(ada))
@@ -241,7 +241,7 @@ test('a peer that is cut off stops its work when its lease has ended', async () 
   await isIn(ada, 'offered', 2)
 })
 
-test('offers are taken of the peers that the operator names, by an agent that is there', async () => {
+test('offers are accepted only from peers named by the operator, by an existing agent', async () => {
   const [ada, bob, eve] = await open('ada', 'bob', 'eve')
   for (const [more, code, says] of [
     [{ agent: 'absent' }, 'agent_not_found', /absent/],
@@ -264,7 +264,7 @@ test('offers are taken of the peers that the operator names, by an agent that is
   await isIn(eve, 'taken')
 })
 
-test('an origin and a worker that restart go on where they were', async () => {
+test('origin and worker resume after a restart', async () => {
   const [ada, bob] = await open('ada', 'bob')
   await accept(bob)
   const task = await makeTask(ada)
@@ -279,7 +279,7 @@ test('an origin and a worker that restart go on where they were', async () => {
   assert.is(await status(ada, task), 'completed')
 })
 
-test('a worker that fails says why; one that revokes the key of the origin stops', async () => {
+test('a failing worker gives the reason; one that revokes the key of the origin stops', async () => {
   const [ada, bob] = await open('ada', 'bob')
   await accept(bob)
   await offer(ada, await makeTask(ada))
@@ -298,7 +298,7 @@ test('a worker that fails says why; one that revokes the key of the origin stops
   assert.is(await status(bob, second.task_id), 'canceled')
 })
 
-test('a task that requires a result fails when a peer gives none', async () => {
+test('a task with a required result fails when the peer gives none', async () => {
   const [ada, bob] = await open('ada', 'bob')
   await accept(bob)
   const task = await makeTask(ada)
@@ -313,7 +313,7 @@ test('a task that requires a result fails when a peer gives none', async () => {
 const seconds = () => Math.floor(Date.now() / 1000)
 const proof = () => ({ realm: 'test', at: seconds(), attempt: 0 })
 
-test('results that are forged, of another peer or repeated change nothing, and are refused by name', async () => {
+test('forged, foreign or repeated results change nothing and are refused by name', async () => {
   const [ada, bob, eve] = await open('ada', 'bob', 'eve')
   await accept(bob)
   const task = await makeTask(ada)
@@ -361,7 +361,7 @@ test('results that are forged, of another peer or repeated change nothing, and a
   assert.is(timeline.filter((one: Reply) => one.event_type === 'task.run_completed').length, 1)
 })
 
-test('an offer that is delivered twice is worked on once; one that is forged or of a stranger is refused by name', async () => {
+test('a duplicate offer is worked on once; a forged or foreign one is refused by name', async () => {
   const [ada, bob] = await open('ada', 'bob')
   await offer(ada, await makeTask(ada))
   const { daemon } = await ada.identity()
@@ -397,7 +397,7 @@ test('an offer that is delivered twice is worked on once; one that is forged or 
   assert.is((await offers(bob)).length, 1)
 })
 
-test('a server that comes back empty gets the open offers again', async () => {
+test('a server with lost data gets the open offers again', async () => {
   const [ada, bob] = await open('ada', 'bob')
   await offer(ada, await makeTask(ada))
   await eventually(
@@ -414,7 +414,7 @@ test('a server that comes back empty gets the open offers again', async () => {
   await isIn(ada, 'completed')
 })
 
-test('a daemon needs no more for offers than the permissions of docs/scale.md', async () => {
+test('offers need only the permissions of docs/scale.md', async () => {
   const secret = newSecret()
   const { daemon } = identityOf(secret)
   const document = readFileSync(path.join(import.meta.dirname, '../../../../docs/scale.md'), 'utf8')
@@ -458,7 +458,7 @@ test('a daemon needs no more for offers than the permissions of docs/scale.md', 
   }
 })
 
-test('what cannot be offered is refused and changes nothing; a withdrawn task goes back to sessions here', async () => {
+test('an invalid offer is refused and changes nothing; a withdrawn task returns to local sessions', async () => {
   const ada = await openHalf('ada')
   halves = [ada]
   const task = await makeTask(ada)
@@ -492,7 +492,7 @@ test('what cannot be offered is refused and changes nothing; a withdrawn task go
   assert.is((await ada.ask('GET', '/offers')).accepts, null)
 })
 
-test('each transition of an offer leads where the table says, and no other is allowed', () => {
+test('each transition of an offer is in the table, and no other is allowed', () => {
   const moves = Object.entries(OFFER_MOVES) as [OfferMove, { from: readonly OfferState[]; to: OfferState }][]
   for (const state of OFFER_STATES)
     for (const [move, { from, to }] of moves)

@@ -26,7 +26,7 @@ const open = async (...names: string[]) => {
 }
 const ids = (half: Half) => half.received().map(({ envelope }) => envelope.id)
 
-test('a message reaches the other daemon once, in the order of its commits, with its peers', async () => {
+test('a message reaches the other daemon once, in commit order, with its peers', async () => {
   const [ada, bob] = await open('ada', 'bob')
   const said: string[] = []
   for (let i = 0; i < 5; i++) said.push(await ada.say(`message ${i}`))
@@ -83,7 +83,7 @@ const stored = (id: string) =>
     throw new Error(`the stream has no ${id}`)
   })
 
-test('messages that are said while the server is away are published when it is back', async () => {
+test('messages sent during an outage of the server are published afterwards', async () => {
   const [ada, bob] = await open('ada', 'bob')
   const first = await ada.say('before')
   await bob.got(first)
@@ -94,7 +94,7 @@ test('messages that are said while the server is away are published when it is b
   assert.equal(ids(bob), [first, ...waiting])
 })
 
-test('messages that are said while the receiver is away wait for it', async () => {
+test('messages sent during an outage of the receiver wait for it', async () => {
   const [ada, bob] = await open('ada', 'bob')
   const waiting: string[] = []
   await bob.restart(async () => {
@@ -104,7 +104,7 @@ test('messages that are said while the receiver is away wait for it', async () =
   assert.equal(ids(bob), waiting)
 })
 
-test('a server that comes back empty gets again what it had; nobody receives it twice', async () => {
+test('a server with lost data gets its messages again, and no receiver gets one twice', async () => {
   const [ada, bob] = await open('ada', 'bob')
   const before = await ada.say('before')
   await bob.got(before)
@@ -122,7 +122,7 @@ test('a server that comes back empty gets again what it had; nobody receives it 
   assert.equal(ids(bob), [before, lost, after])
 })
 
-test('a way that breaks after each message is tried again as soon as at first', async () => {
+test('a connection that breaks after each message is retried without growing back-off', async () => {
   const CUTS = 6
   const way = await proxyTo(server.port)
   halves = await openRealm(way.url, ['ada', 'bob'])
@@ -141,7 +141,7 @@ test('a way that breaks after each message is tried again as soon as at first', 
   assert.ok(longest <= 1000, `${longest} ms`)
 })
 
-test('a consumer that is removed by hand is made again', async () => {
+test('a consumer removed by hand is created again', async () => {
   const [ada, bob] = await open('ada', 'bob')
   const before = await ada.say('before')
   await bob.got(before)
@@ -152,7 +152,7 @@ test('a consumer that is removed by hand is made again', async () => {
   assert.equal(ids(bob), [before, after])
 })
 
-test('a daemon that is delivered its own messages again knows them, also after a restart', async () => {
+test('a daemon recognizes its own redelivered messages, also after a restart', async () => {
   const [ada, bob] = await open('ada', 'bob')
   const said = [await ada.say('one'), await ada.say('two')]
   await bob.got(...said)
@@ -167,7 +167,7 @@ test('a daemon that is delivered its own messages again knows them, also after a
   assert.equal(ids(bob), [...said, next])
 })
 
-test('a stream that is removed by hand is made again', async () => {
+test('a stream removed by hand is created again', async () => {
   const [ada, bob] = await open('ada', 'bob')
   const before = await ada.say('before')
   await bob.got(before)
@@ -177,7 +177,7 @@ test('a stream that is removed by hand is made again', async () => {
   assert.equal(ids(bob), [before, after])
 })
 
-test('an envelope that was changed on its way, is of an unknown key, of another version or expired is refused, and its daemon named', async () => {
+test('a modified envelope, or one with an unknown key or version or expired, is refused with its daemon', async () => {
   const [ada, bob] = await open('ada', 'bob')
   const { daemon } = await ada.identity()
   const first = await ada.say('pay 1')
@@ -215,7 +215,7 @@ test('a replayed envelope is not received twice', async () => {
   assert.equal(ids(bob), [first, after])
 })
 
-test('a revoked key is refused by the name of its daemon', async () => {
+test('a revoked key is refused with the name of its daemon', async () => {
   const [ada, bob] = await open('ada', 'bob')
   const first = await ada.say('first')
   await bob.got(first)
@@ -226,7 +226,7 @@ test('a revoked key is refused by the name of its daemon', async () => {
   assert.equal(bob.remotePeers.get('team/ada'), [])
 })
 
-test('another daemon with our key is noticed', async () => {
+test('another daemon with the same key is noticed', async () => {
   const [ada, bob] = await open('ada', 'bob')
   const { daemon } = await ada.identity()
   const secret = ada.secret
@@ -235,7 +235,7 @@ test('another daemon with our key is noticed', async () => {
   await bob.got('msg_twin')
 })
 
-test('a clock that is an hour off loses no message, and is shown', async () => {
+test('a clock that is off by an hour loses no message, and is shown', async () => {
   const [ada, bob] = await open('ada', 'bob')
   const { daemon } = await ada.identity()
   const identity = identityOf(ada.secret)
@@ -247,7 +247,7 @@ test('a clock that is an hour off loses no message, and is shown', async () => {
   assert.is(peer.clock_is_off, true)
 })
 
-test('a message that the server would not take is listed, and holds up nothing', async () => {
+test('a message refused by the server is listed and blocks no other', async () => {
   const small = await NatsServer.start(['max_payload: 4096'])
   try {
     halves = await openRealm(small.url, ['ada', 'bob'])
@@ -264,7 +264,7 @@ test('a message that the server would not take is listed, and holds up nothing',
   }
 })
 
-test('a server without room is waited for, and nothing is lost', async () => {
+test('a full server is waited for, and nothing is lost', async () => {
   const [ada, bob] = await open('ada', 'bob')
   const first = await ada.say('first')
   await bob.got(first)
@@ -279,7 +279,7 @@ test('a server without room is waited for, and nothing is lost', async () => {
   assert.equal(ids(bob), [first, ...waiting])
 })
 
-test('a daemon needs no more than the permissions of docs/scale.md, and logs in by a secret of the vault', async () => {
+test('a daemon needs only the permissions of docs/scale.md, and logs in with a vault secret', async () => {
   const secret = newSecret()
   const { daemon } = identityOf(secret)
   const document = readFileSync(path.join(import.meta.dirname, '../../../../docs/scale.md'), 'utf8')
@@ -309,7 +309,7 @@ test('a daemon needs no more than the permissions of docs/scale.md, and logs in 
   }
 })
 
-test('a join answers with the state of its own connection', async () => {
+test('a join replies with the state of its own connection', async () => {
   const half = await openHalf('ada')
   halves = [half]
   const { remote: lost } = await half.join(`nats://127.0.0.1:${await freePort()}`)
@@ -319,7 +319,7 @@ test('a join answers with the state of its own connection', async () => {
   assert.equal([found.state, found.error], ['connected', undefined])
 })
 
-test('a key is pinned only with its fingerprint, once, and never our own', async () => {
+test('a key is pinned only with its fingerprint, once, and never the own key', async () => {
   const [ada, bob] = await open('ada', 'bob')
   const { public_key, fingerprint } = await bob.identity()
   const add = async (body: object) => (await ada.kernel.request('POST', '/api/network/remote/peers', body)).body.code

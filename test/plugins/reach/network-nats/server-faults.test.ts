@@ -34,7 +34,7 @@ const ids = (half: Half) => half.received().map(({ envelope }) => envelope.id)
 const findings = async (half: Half): Promise<{ code: string; message: string }[]> =>
   (await half.kernel.request('GET', '/api/doctor')).body.items
 
-test('a cluster that has lost its quorum is waited for, and what was said meanwhile comes through', async () => {
+test('a cluster without quorum is waited for, and its pending messages are delivered', async () => {
   const routes = await Promise.all([0, 1, 2].map(() => freePort()))
   for (const [n, route] of routes.entries()) {
     const others = routes.filter(one => one !== route).map(one => `"nats://127.0.0.1:${one}"`)

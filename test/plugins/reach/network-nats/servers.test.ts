@@ -30,7 +30,7 @@ async function serve(...lines: string[]): Promise<NatsServer> {
 const findings = async (half: Half): Promise<{ code: string; message: string }[]> =>
   (await half.kernel.request('GET', '/api/doctor')).body.items
 
-test('a server with TLS is joined by the certificate of its authority; with another one doctor says what to do', async () => {
+test('a server with TLS is joined with its authority certificate; with a wrong one doctor names the next step', async () => {
   const authority = await Authority.in(folder)
   const { cert, key } = await authority.issue('DNS:localhost', 'IP:127.0.0.1')
   const server = await serve(`tls { cert_file: "${cert}", key_file: "${key}" }`)

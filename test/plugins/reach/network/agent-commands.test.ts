@@ -7,7 +7,7 @@ import type { Reply } from '../../../harness/kernel.js'
 import { openAgents } from './agent-scene.js'
 
 type Agents = Awaited<ReturnType<typeof openAgents>>
-const test = suite<{ scene: Agents }>('commands of agents')
+const test = suite<{ scene: Agents }>('agent network commands')
 test.before(async context => {
   context.scene = await openAgents({ agents: ['ada', 'bob', 'cid', 'dan', 'eve'] })
 })
@@ -26,9 +26,7 @@ const asPerson = (scene: Agents, argv: readonly string[], options: Options = {})
 /** The words of a command line without anything but quotes. */
 const wordsOf = (line: string) => (line.match(/'[^']*'|\S+/g) ?? []).map(word => word.replace(/^'(.*)'$/, '$1'))
 
-test('a person is asked before a message wakes more than 3 sessions, and an agent cannot allow it', async ({
-  scene,
-}) => {
+test('a message that wakes more than 3 sessions asks the user, and an agent cannot allow it', async ({ scene }) => {
   const { session_id: session } = scene.peer('ada')
   const send = ['network', 'send', 'team', 'say all', '--mention', 'channel', '--session', session, '--workspace']
   const argv = [...send, scene.workspaceId]
@@ -50,7 +48,7 @@ test('a person is asked before a message wakes more than 3 sessions, and an agen
   assert.equal([nobody.code, /--session/.test(nobody.stderr)], [2, true])
 })
 
-test('an agent that is woken answers by the command that it is told', async ({ scene }) => {
+test('a woken agent answers with the command from its prompt', async ({ scene }) => {
   const { thread_id: thread } = await scene.say('ada', 'say yes', { to: 'bob' })
   const promptWith = (name: string, text: string) =>
     eventually(async () => (await scene.prompts(name)).find(prompt => prompt.includes(text)), `${name} reads ${text}`)
@@ -62,7 +60,7 @@ test('an agent that is woken answers by the command that it is told', async ({ s
   await promptWith('ada', 'say well')
 })
 
-test('an agent sends, receives and answers in its channels, and what it received does not come again', async ({
+test('an agent sends, receives and answers in its channels, and received messages are not repeated', async ({
   scene,
 }) => {
   const listed = await asAgent(scene, 'cid', ['ch', 'list'])
@@ -91,7 +89,7 @@ test('an agent reads its inbox without naming its session', async ({ scene }) =>
   assert.ok(JSON.parse(stdout).messages.some((one: Reply) => one.id === id))
 })
 
-test('a person follows a channel in a table that fits the terminal', async ({ scene }) => {
+test('svc channel follow prints a table that fits the terminal', async ({ scene }) => {
   const over = new AbortController()
   let shown = ''
   const text = 'a text that is so long that it does not stand in one line of a terminal that has 80 columns'
@@ -114,7 +112,7 @@ test('a person follows a channel in a table that fits the terminal', async ({ sc
   for (const line of shown.split('\n')) assert.ok(line.length <= 80, line)
 })
 
-test('those who send and those who follow are told whom a message does not wake, and why', async ({ scene }) => {
+test('senders and followers learn which peers a message does not wake, with the reason', async ({ scene }) => {
   const bounds = { max_wakes: 1, coalesce_window: '100ms' }
   const made = await scene.kernel.request('POST', '/api/sessions', {
     ...{ workspace: scene.workspaceId, agent_name: 'eve' },

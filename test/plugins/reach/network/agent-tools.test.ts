@@ -12,7 +12,7 @@ import { probe } from '../../../../testing/traces.js'
 import { eventually } from '../../../fixtures/session-world.js'
 import { openAgents } from './agent-scene.js'
 
-test('the tool by which an agent answers what woke it waits for no person; other tools, rooms and turns do', async () => {
+test('the reply tool of a woken agent needs no permission; other tools, rooms and turns do', async () => {
   const look = probe({ tools: Tools })
   const scene = await openAgents({
     permissions: 'approve-reads',
@@ -56,7 +56,7 @@ test('the tool by which an agent answers what woke it waits for no person; other
   }
 })
 
-test('a session that is started for a run with a channel is told which one it is', () => {
+test('a session of a run with a channel gets the name of the channel', () => {
   const task = { id: 'task_1', title: 'work', description: null } as TaskRow
   const before = { earlier: [], handoff: undefined, branch: undefined, bodyBytes: 1024, lead: undefined }
   const of = (participation: object | null) => {

@@ -41,7 +41,7 @@ function read(home: string, url: string, lastEventId?: string) {
 const status = { metadata: { message_kind: 'status' } }
 const ids = (reply: { body: Reply }) => reply.body.messages.map((one: Reply) => one.message_id)
 
-test('an agent sends to its channel; another one receives it until it says that it has it', async () => {
+test('an agent sends to its channel; another one receives the message until it acknowledges it', async () => {
   const scene = await openAgents()
   try {
     const [ada, bob] = [await scene.agent('ada'), await scene.agent('bob')]
@@ -73,7 +73,7 @@ test('an agent sends to its channel; another one receives it until it says that 
   }
 })
 
-test('an answer goes to who sent the message, where it was said, and shows that the message was read', async () => {
+test('an answer goes to the sender in the same place, and marks the message as read', async () => {
   const scene = await openAgents()
   try {
     const [ada, bob] = [await scene.agent('ada'), await scene.agent('bob')]
@@ -108,7 +108,7 @@ test('an answer goes to who sent the message, where it was said, and shows that 
   }
 })
 
-test('the same key sends a message once, and what is not valid is refused and sends nothing', async () => {
+test('a repeated key sends a message once, and an invalid message is refused', async () => {
   const scene = await openAgents({ agents: ['ada', 'bob', 'eve'] })
   try {
     const ada = await scene.agent('ada')
@@ -164,7 +164,7 @@ test('the same key sends a message once, and what is not valid is refused and se
   }
 })
 
-test('a call that waits is answered by the message that comes', async () => {
+test('a waiting call returns when a message arrives', async () => {
   const scene = await openAgents()
   try {
     const [ada, bob] = [await scene.agent('ada'), await scene.agent('bob')]
@@ -176,7 +176,7 @@ test('a call that waits is answered by the message that comes', async () => {
   }
 })
 
-test('a message that comes to a client that hung up waits for the next call', async () => {
+test('a message for a disconnected client waits for the next call', async () => {
   const scene = await openAgents()
   try {
     const [ada, bob] = [await scene.agent('ada'), await scene.agent('bob')]
@@ -198,7 +198,7 @@ test('a message that comes to a client that hung up waits for the next call', as
   }
 })
 
-test('a call gives at most 1 MiB of messages, but one in any case; the rest comes with the next', async () => {
+test('a call returns at most 1 MiB of messages, but at least one; the rest follows in the next', async () => {
   const scene = await openAgents()
   try {
     const [ada, bob] = [await scene.agent('ada'), await scene.agent('bob')]
@@ -220,7 +220,7 @@ test('a call gives at most 1 MiB of messages, but one in any case; the rest come
   }
 })
 
-test('a call waits 25 seconds for a message and no longer, and none after its client hung up', async () => {
+test('a call waits 25 seconds for a message, and not after a disconnect', async () => {
   const clock = new VirtualClock()
   const feeds = new Feeds({ clock } as never, {} as never)
   const asked: number[] = []
@@ -241,7 +241,7 @@ test('a call waits 25 seconds for a message and no longer, and none after its cl
   assert.equal([await hungUp, asked.length, clock.pending], [undefined, 2, 0])
 })
 
-test('who watches gets the newest messages, then those that come, and goes on where it was', async () => {
+test('a watcher gets the newest messages, then live ones, and resumes at its position', async () => {
   const scene = await openAgents()
   const base = `/api/workspaces/${scene.workspaceId}/network/watch`
   try {
@@ -302,7 +302,7 @@ test('the conversation of a run is replayed, followed and ended with the run', a
   }
 })
 
-test('an agent is told its channel, what waits for it and who is there; a message becomes one task', async () => {
+test('an agent gets its channel, pending messages and present peers; a message becomes one task', async () => {
   const scene = await openAgents({ plugins: [tasks, observe] })
   try {
     const bob = await scene.agent('bob')
@@ -353,7 +353,7 @@ test('an agent is told its channel, what waits for it and who is there; a messag
   }
 })
 
-test('what two sessions say in their room is shown to no other agent', async () => {
+test('the room of two sessions is hidden from other agents', async () => {
   const scene = await openAgents({ agents: ['ada', 'bob', 'eve'] })
   try {
     const { body } = await scene.request('POST', '/channels/team/directs/resolve', {

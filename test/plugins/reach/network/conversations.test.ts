@@ -157,7 +157,7 @@ const refused: readonly (readonly [
   ['another message of a known id', 'duplicate', 409, () => ({ id: 'known', body: { text: 'something else' } })],
 ]
 
-test('what is refused says by which reason, and is nowhere', async () => {
+test('a refused message has a reason and is not stored', async () => {
   const { request, peer, send, close } = await openChannel()
   try {
     const peers = { ada: peer('ada').peer_id, bob: peer('bob').peer_id }
@@ -180,7 +180,7 @@ test('what is refused says by which reason, and is nowhere', async () => {
   }
 })
 
-test('the same message is stored once', async () => {
+test('a repeated message is stored once', async () => {
   const { request, send, close } = await openChannel()
   try {
     const first = await send('ada', { id: 'once', thread_id: 'thread_one' })
@@ -192,7 +192,7 @@ test('the same message is stored once', async () => {
   }
 })
 
-test('a direct room is of two sessions, has one id from both sides, and others have no part in it', async () => {
+test('a direct room has two sessions and one id from both sides, and excludes others', async () => {
   const { request, peer, send, close } = await openChannel(['ada', 'bob', 'eve'])
   try {
     const resolve = (from: string, to: string) =>
@@ -224,7 +224,7 @@ test('a direct room is of two sessions, has one id from both sides, and others h
   }
 })
 
-test('work goes from state to state between its two sides, in its thread, until it is over', async () => {
+test('work changes state between its two sides, in its thread, until it is done', async () => {
   const { request, peer, send, close } = await openChannel(['ada', 'bob', 'eve'])
   try {
     const [ada, bob] = [peer('ada').peer_id, peer('bob').peer_id]
@@ -257,7 +257,7 @@ test('work goes from state to state between its two sides, in its thread, until 
   }
 })
 
-test('messages and threads are read page by page, and found by session, text and work', async () => {
+test('messages and threads are paged, and found by session, text and work', async () => {
   const { request, peer, send, close } = await openChannel()
   try {
     for (const n of [1, 2, 3, 4, 5])
@@ -308,7 +308,7 @@ test('messages and threads are read page by page, and found by session, text and
   }
 })
 
-test('channels have names of their own, can be changed, and are gone with their workspace', async () => {
+test('channels have unique names, can be changed, and are deleted with their workspace', async () => {
   const { request, peer, close } = await openChannel()
   try {
     assert.is((await request('POST', '/channels', { channel: 'team' })).body.code, 'channel_exists')
@@ -333,7 +333,7 @@ test('channels have names of their own, can be changed, and are gone with their 
   }
 })
 
-test('a session chooses what it is told, of a channel or of a thread', async () => {
+test('a session chooses its notifications for a channel or a thread', async () => {
   const { request, peer, send, close } = await openChannel()
   try {
     const { session_id } = peer('bob')
@@ -358,7 +358,7 @@ test('a session chooses what it is told, of a channel or of a thread', async () 
   }
 })
 
-test('a peer takes part until its session is stopped for good, and the status counts', async () => {
+test('a peer takes part until its session is stopped permanently, and the status counts it', async () => {
   const { kernel, request, peer, send, workspaceId, close } = await openChannel()
   try {
     const status = async () => (await kernel.request('GET', '/api/network/status')).body.network

@@ -25,7 +25,7 @@ const AGAINST: readonly (readonly [EligibilityReason, Partial<Situation>])[] = [
   ['workers_required', run({ workers: 1 })],
 ]
 
-test('each reason is told where it is the only one, and the first one where there are several', () => {
+test('each single reason is reported, and the first of several', () => {
   assert.equal([...AGAINST.map(([reason]) => reason), 'eligible'], EligibilityReason.options)
   assert.is(eligibilityOf(ELIGIBLE), 'eligible')
   for (const [n, [reason, change]] of AGAINST.entries()) {
@@ -43,7 +43,7 @@ test('each reason is told where it is the only one, and the first one where ther
 })
 test.run()
 
-const record = suite<{ world: World; at: string }>('the coordination record')
+const record = suite<{ world: World; at: string }>('coordination record')
 record.before(async context => {
   context.world = await openWorld({ plugins: [network, tasks] })
   context.at = `/api/workspaces/${context.world.workspaceId}/network-coordination`

@@ -4,7 +4,7 @@ import { Pairs } from '../../../../plugins/reach/network/wakes/pairs.js'
 
 const thread = { workspaceId: 'ws_1', channel: 'team', containerId: 'thread_one' }
 
-test('a peer that writes much and addresses one that never answers is not stopped', () => {
+test('a peer that writes often to one that never answers is not stopped', () => {
   const pairs = new Pairs()
   for (let round = 0; round < 10; round++) {
     for (let n = 0; n < 24; n++) pairs.said({ ...thread, sender: 'ada.one', receiver: undefined }, 1000)
@@ -12,7 +12,7 @@ test('a peer that writes much and addresses one that never answers is not stoppe
   }
 })
 
-test('what a peer wrote before the other one answered counts for it', () => {
+test('messages before the first answer of the other peer count', () => {
   const pairs = new Pairs()
   for (let n = 0; n < 15; n++) pairs.said({ ...thread, sender: 'ada.one', receiver: undefined }, 1000)
   const paces = Array.from({ length: 5 }, () => pairs.said({ ...thread, sender: 'bob.one', receiver: undefined }, 1000))
@@ -22,7 +22,7 @@ test('what a peer wrote before the other one answered counts for it', () => {
   )
 })
 
-test('peers of a conversation of many are not stopped, in whatever order they speak', () => {
+test('peers of a group conversation are not stopped, in any order', () => {
   const pairs = new Pairs()
   const peers = ['ada.one', 'bob.one', 'cid.one', 'dan.one']
   for (let round = 0; round < 100; round++)
@@ -30,7 +30,7 @@ test('peers of a conversation of many are not stopped, in whatever order they sp
       assert.is.not(pairs.said({ ...thread, sender, receiver: undefined }, 1000)?.pace, 'stopped')
 })
 
-test('two that answer each other by name are stopped, whoever else speaks', () => {
+test('two peers that answer each other by name are stopped, whoever else writes', () => {
   const pairs = new Pairs()
   const paces: unknown[] = []
   for (let round = 0; round < 10; round++) {

@@ -53,7 +53,7 @@ async function open(options: WorldOptions = {}) {
   return { ...world, request, create, task, start, claim, peers, disable, place }
 }
 
-test('a session that takes part has its channel, its bounds and its environment, and keeps them over a restart', async () => {
+test('a participating session has its channel, bounds and environment, and keeps them across a restart', async () => {
   const { create, peers, close, prompt, row, restart, request, workspaceId, place } = await open()
   try {
     const { status, body } = await create({ ...NAMED, bounds: { max_wakes: 2 } })
@@ -79,7 +79,7 @@ test('a session that takes part has its channel, its bounds and its environment,
   }
 })
 
-test('a session that asks for nothing, or for local, is local and says who decided', async () => {
+test('a session without participation or with local is local, with the source of the decision', async () => {
   const { create, close, prompt, place } = await open({ env: { SVC_PEER_ID: 'other.ses_1' } })
   try {
     const sources = []
@@ -101,7 +101,7 @@ test('a session that asks for nothing, or for local, is local and says who decid
   }
 })
 
-test('a bound over its ceiling, or of nothing, is refused, and leaves no session', async () => {
+test('a bound over its ceiling or of zero is refused and leaves no session', async () => {
   const { create, close, request } = await open()
   try {
     for (const name of Object.keys(BOUNDS) as BoundName[]) {
@@ -125,7 +125,7 @@ test('a bound over its ceiling, or of nothing, is refused, and leaves no session
   }
 })
 
-test('limits of the settings are what a request may ask for; a default over one is the limit', async () => {
+test('settings limit the requested bounds; a larger default is reduced to the limit', async () => {
   const { create, close } = await open({ config: { network: { live: { limits: { max_wakes: 3 } } } } })
   try {
     assert.is((await create({ ...NAMED, bounds: { max_wakes: 4 } })).status, 400)
@@ -135,7 +135,7 @@ test('limits of the settings are what a request may ask for; a default over one 
   }
 })
 
-test('a run takes part by the first that says so: request, profile, task, workspace', async () => {
+test('participation of a run comes from the first source: request, profile, task, workspace', async () => {
   const { task, start, request, close, place } = await open()
   try {
     const shown = async (id: string, body: object = {}) => {
@@ -181,7 +181,7 @@ test('a run takes part by the first that says so: request, profile, task, worksp
   }
 })
 
-test('the session that claims a run takes part in its channel, and the lease says which', async () => {
+test('the session that claims a run takes part in its channel, which the lease names', async () => {
   const { task, start, create, claim, peers, close, request, workspaceId } = await open()
   try {
     const session = (await create()).body.session.id
@@ -205,7 +205,7 @@ test('the session that claims a run takes part in its channel, and the lease say
   }
 })
 
-test('a network that is off takes no new parts and changes none that are there', async () => {
+test('a disabled network accepts no new participation and keeps existing ones', async () => {
   const { create, task, start, row, disable, close, request, place } = await open()
   try {
     const before = (await create(NAMED)).body.session
@@ -231,7 +231,7 @@ test('a network that is off takes no new parts and changes none that are there',
   }
 })
 
-test('wakes stay within the bounds that a session took part with', async () => {
+test('wakes stay within the bounds of the participation', async () => {
   const { create, close, request, place } = await open()
   try {
     const ada = (await create(NAMED)).body.session.id
@@ -252,7 +252,7 @@ test('wakes stay within the bounds that a session took part with', async () => {
   }
 })
 
-test('a channel that a bundle declares is made by the first execution that takes part in it, and by nothing else', async () => {
+test('a channel declared by a bundle is created only by the first participating run', async () => {
   const declared = [{ name: 'findings', description: 'What reviews found', bundle_name: 'review' }]
   const bundles = definePlugin({
     name: 'bundles',
@@ -284,7 +284,7 @@ test('a channel that a bundle declares is made by the first execution that takes
   }
 })
 
-test('the run of a job that asks for a part in the network takes part, and says that the job did', async () => {
+test('the run of a job with participation takes part, with the job as source', async () => {
   const { close, request, workspaceId } = await open({ plugins: [automation] })
   try {
     const put = await request('PUT', '/api/resources/automation.job/review', {
@@ -340,7 +340,7 @@ function hooked(answer: (request: Reply) => Reply | undefined) {
   return { plugins: [hooks, plugin], told }
 }
 
-test('a hook narrows or refuses a part in the network, and does not widen it', async () => {
+test('a hook narrows or refuses participation and does not widen it', async () => {
   const asked: Reply[] = []
   let answer: Reply | undefined
   const { plugins } = hooked(payload => {
@@ -384,7 +384,7 @@ test('a hook narrows or refuses a part in the network, and does not widen it', a
   }
 })
 
-test('hooks hear of what happens in a channel, without the text of messages', async () => {
+test('hooks get channel events without the text of messages', async () => {
   const { plugins, told } = hooked(() => undefined)
   const { create, close, request, place, kernel } = await open({ plugins })
   try {

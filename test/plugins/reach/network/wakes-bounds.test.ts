@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import type { Reply } from '../../../harness/kernel.js'
 import { openScene } from './scene.js'
 
-test('a chain of wakes ends at its depth; what a session says of its own accord begins a new one', async () => {
+test('a chain of wakes ends at its depth limit; a spontaneous message starts a new chain', async () => {
   const { say, disposition, gate, at, until, wakesOf, close } = await openScene({
     agents: ['ada', 'bob', 'eve', 'dan'],
   })
@@ -39,7 +39,7 @@ test('a chain of wakes ends at its depth; what a session says of its own accord 
   }
 })
 
-test('what an agent tells of its tokens is charged, and a spent budget wakes its session no more', async () => {
+test('reported tokens of an agent are charged, and a spent budget stops the wakes of its session', async () => {
   const { peer, say, settled, usage, disposition, inbox, prompts, close } = await openScene()
   try {
     const told = (used: number) => `update ${JSON.stringify({ sessionUpdate: 'usage_update', used, size: 300_000 })}`
@@ -66,7 +66,7 @@ test('what an agent tells of its tokens is charged, and a spent budget wakes its
   }
 })
 
-test('wakes are listed page by page, and by owner and channel', async () => {
+test('wakes are paged, and listed by owner and channel', async () => {
   const { peer, say, settled, usage, request, close } = await openScene()
   try {
     await say('ada', 'say one', { to: 'bob' })
@@ -89,7 +89,7 @@ test('wakes are listed page by page, and by owner and channel', async () => {
   }
 })
 
-test('a wake that waits in the queue survives a restart and prompts once', async () => {
+test('a queued wake survives a restart and prompts once', async () => {
   const scene = await openScene()
   const { say, prompts, settled, gate, at, until, restart, wakesOf, prompt } = scene
   try {
@@ -117,7 +117,7 @@ test('a wake that waits in the queue survives a restart and prompts once', async
   }
 })
 
-test('a turn that takes longer than a wake may is canceled, and its session can be woken again', async () => {
+test('a turn beyond the time limit of a wake is canceled, and its session can be woken again', async () => {
   const { say, settled, gate, at, until, prompts, inbox, close } = await openScene({
     config: { network: { live: { defaults: { max_wake_wall_time: '400ms', coalesce_window: '100ms' } } } },
   })
@@ -138,7 +138,7 @@ test('a turn that takes longer than a wake may is canceled, and its session can 
 })
 
 for (const how of ['stopped', 'deleted'] as const)
-  test(`a wake of a session that is ${how} for good returns what it reserved`, async () => {
+  test(`a wake of a session that is ${how} permanently returns its reservation`, async () => {
     const scene = await openScene()
     const { say, settled, gate, at, until, wakesOf, usage, peer, told } = scene
     try {

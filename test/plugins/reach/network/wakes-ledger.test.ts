@@ -5,7 +5,7 @@ import { TRANSITIONS, type WakeState } from '../../../../plugins/reach/network/w
 import { Tale } from '../../../../plugins/reach/network/wakes/tale.js'
 import { Dice, forSeeds } from '../../../kernel/fixtures/dice.js'
 
-test('whatever wakes cost, what is reserved is more than nothing and fits into what is left', () =>
+test('a reservation is positive and within the remaining budget for any cost of wakes', () =>
   forSeeds(200, async seed => {
     const dice = new Dice(seed)
     const below = (most: number) => dice.upTo(most)
@@ -44,7 +44,7 @@ test('whatever wakes cost, what is reserved is more than nothing and fits into w
     assert.ok(charges.length <= bounds.maxWakes, `seed ${seed}`)
   }))
 
-test('every state of a wake leads to an end, and ends lead nowhere', () => {
+test('every state of a wake leads to an end, and ends are final', () => {
   const ends = new Set<WakeState>()
   const walk = (state: WakeState, way: readonly WakeState[]): void => {
     assert.not.ok(way.includes(state), `${[...way, state].join(' -> ')} goes round`)
@@ -55,7 +55,7 @@ test('every state of a wake leads to an end, and ends lead nowhere', () => {
   assert.equal([...ends].sort(), ['not_live', 'settled'])
 })
 
-test('the end of a turn is the same however its events are cut into pages, and is told once', () => {
+test('the end of a turn does not depend on event pages and is reported once', () => {
   const event = (type: string, turn_id: string, content: object = {}) => ({ type, turn_id, content })
   const usage = (turn: string, used: number) => event('usage', turn, { usage: { used, size: 1 } })
   const told = [

@@ -10,7 +10,7 @@ const program = '/opt/own place/bin/svc'
 const command = (line: string) => refusalOf({ kind: 'execute', command: line, program }) === undefined
 const argv = (...words: string[]) => refusalOf({ kind: 'execute', argv: words, program }) === undefined
 
-test('a turn that another agent began runs only plain commands by which agents talk', () => {
+test('a turn started by another agent runs only plain network commands', () => {
   const allowed = [
     "svc network send team 'all is well; $(really)' --reply-to msg_1",
     'svc network inbox ses_1',
@@ -87,7 +87,7 @@ test('a turn that another agent began runs only plain commands by which agents t
   assert.equal(wordsOf(`a 'b c'"d"e ""`), ['a', 'b cde', ''])
 })
 
-test('an agent that may do all changes nothing in a turn that a message began, and what it likes in its own', async () => {
+test('an allow-all agent changes nothing in a turn started by a message, and anything in its own', async () => {
   const { root, say, settled, at, events, prompt, close } = await openScene()
   try {
     const file = path.join(root, 'note.txt')
@@ -127,7 +127,7 @@ test('an agent that may do all changes nothing in a turn that a message began, a
   }
 })
 
-test('an agent that may do all is kept asking in a turn that a message began, and no longer in its own', async () => {
+test('an allow-all agent is kept asking in a turn started by a message, and not in its own', async () => {
   const { say, settled, at, events, prompt, close } = await openScene({ flags: '--modes=default,bypassPermissions' })
   try {
     assert.is(said(await prompt(at('bob'), 'mode')), 'mode bypassPermissions\n')
@@ -143,7 +143,7 @@ test('an agent that may do all is kept asking in a turn that a message began, an
   }
 })
 
-test('an agent that cannot be kept asking is woken, and its session says that the restraint does not hold', async () => {
+test('an agent that cannot be kept asking is woken, and its session reports the missing restraint', async () => {
   const { say, settled, at, events, row, peer, close } = await openScene({
     flags: '--modes=bypassPermissions,acceptEdits',
   })
@@ -166,7 +166,7 @@ test('an agent that cannot be kept asking is woken, and its session says that th
   }
 })
 
-test('commands by which agents answer wait for no person, and a mode that rejects all still does', async () => {
+test('reply commands of agents need no permission, and a reject-all mode still rejects them', async () => {
   for (const [permissions, answers] of [
     ['approve-reads', ['allow_once', 'reject_once']],
     ['deny-all', ['reject_once', 'reject_once']],

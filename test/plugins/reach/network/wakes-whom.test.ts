@@ -7,7 +7,7 @@ import { said } from '../../../fixtures/session-world.js'
 import { ask } from '../../../kernel/http/doors.js'
 import { openScene } from './scene.js'
 
-test('a message to a whole channel that wakes more than 3 sessions has to be confirmed, and not by an agent', async () => {
+test('a message to a channel that wakes more than 3 sessions needs a confirmation, not by an agent', async () => {
   const { workspaceId, peer, at, prompt, say, post, disposition, request, wakesOf, close } = await openScene({
     agents: ['ada', 'bob', 'eve', 'dan', 'kim'],
     plugins: [auth, identity],
@@ -36,7 +36,7 @@ test('a message to a whole channel that wakes more than 3 sessions has to be con
   }
 })
 
-test('a message to a whole channel is for its coordinator alone, or for the peers with the capability it names', async () => {
+test('a message to a channel is for its coordinator, or for the peers with the named capability', async () => {
   const { peer, say, post, disposition, request, close } = await openScene({
     agents: ['ada', 'bob', 'eve', 'dan', 'kim'],
   })
@@ -67,7 +67,7 @@ test('a message to a whole channel is for its coordinator alone, or for the peer
   }
 })
 
-test('a session that wants mentions or nothing of a conversation is left alone, unless it is named', async () => {
+test('a session with notifications off or for mentions is woken only by name', async () => {
   const { peer, say, disposition, inbox, request, close } = await openScene()
   try {
     const bob = peer('bob')
@@ -90,7 +90,7 @@ test('a session that wants mentions or nothing of a conversation is left alone, 
   }
 })
 
-test('two peers that answer each other are stopped for a minute, and the conversation says so once', async () => {
+test('two peers that answer each other are paused for a minute, with one notice', async () => {
   const { say, post, request, told, inbox, peer, close } = await openScene({ agents: ['ada', 'bob', 'eve'] })
   try {
     const thread = { thread_id: 'thread_loop' }
@@ -116,7 +116,7 @@ test('two peers that answer each other are stopped for a minute, and the convers
   }
 })
 
-test('a peer that writes much and is not answered is not stopped', async () => {
+test('a peer that writes often without answers is not stopped', async () => {
   const { say, told, close } = await openScene()
   try {
     for (let n = 0; n < 25; n++) await say('ada', `line ${n}`, { thread_id: 'thread_report' })

@@ -7,7 +7,7 @@ import { eventually } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { openScene } from './scene.js'
 
-test('a message to a peer wakes it with one prompt, and what that cost is charged once', async () => {
+test('a message to a peer wakes it with one prompt, charged once', async () => {
   const scene = await openScene()
   const { peer, say, prompts, inbox, settled, usage, disposition, request } = scene
   try {
@@ -44,7 +44,7 @@ test('a message to a peer wakes it with one prompt, and what that cost is charge
   }
 })
 
-test('a message that is for no peer wakes none and waits in the inboxes of all', async () => {
+test('a message without a recipient wakes no peer and waits in every inbox', async () => {
   const { peer, say, disposition, inbox, wakesOf, close } = await openScene({ agents: ['ada', 'bob', 'eve'] })
   try {
     const message = await say('ada', 'say nothing')
@@ -59,7 +59,7 @@ test('a message that is for no peer wakes none and waits in the inboxes of all',
   }
 })
 
-test('messages that come while a peer works go into its next prompt, a repeated one once', async () => {
+test('messages during a turn go into the next prompt, a repeated one once', async () => {
   const scene = await openScene()
   const { say, prompts, settled, disposition, gate, at, until, inbox } = scene
   try {
@@ -94,7 +94,7 @@ const kernelWith = <K extends object>(kernel: K, more: Partial<Record<keyof K, u
     Object.fromEntries(Object.entries(more).map(([name, value]) => [name, { value }])) as PropertyDescriptorMap,
   )
 
-test('a network that is off wakes no session, nor does a message to one that is not there or stops for good', async () => {
+test('no session is woken by a disabled network, or when it is missing or permanently stopped', async () => {
   const { network, peer, say, workspaceId, close } = await openScene()
   try {
     const { id } = await say('ada', 'say nothing')
@@ -125,7 +125,7 @@ test('a network that is off wakes no session, nor does a message to one that is 
   }
 })
 
-test('old messages are deleted with what was decided of them; what is still needed stays', async () => {
+test('old messages are deleted with their decisions; needed ones stay', async () => {
   const scene = await openScene()
   const { network, peer, say, post, settled, wakesOf, gate, at, until, request, inbox } = scene
   try {

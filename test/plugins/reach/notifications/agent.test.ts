@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { notifications } from '../../../../plugins/index.js'
 import { openScene as scene } from '../../work/tools/scene.js'
 
-test('an agent tells people something by its tool, and has no access to presets and attention', async () => {
+test('an agent notifies users with its tool, and has no access to presets and attention', async () => {
   const s = await scene({ plugins: [notifications] })
   try {
     const ada = await s.agent('ada', { permissions: 'approve-all' })

@@ -43,7 +43,7 @@ test('an empty list has counts of zero and a snapshot', async () => {
   await s.close()
 })
 
-test('questions, approvals, failures, bridges, providers, deliveries and finished sessions are one list', async () => {
+test('questions, approvals, failures, bridges, providers, deliveries and finished sessions share one list', async () => {
   const inbox: InboxItem[] = []
   const finished: FinishedSession[] = []
   const s = await scene({ inbox, finished })
@@ -129,7 +129,7 @@ const sessionOf = (s: Scene) => ({
   updatedAt: 1,
 })
 
-test('counts, snapshot and acknowledgement cover all tasks that wait, beyond the rows of a reply', async () => {
+test('counts, snapshot and acknowledgment cover all waiting tasks, beyond the rows of a reply', async () => {
   const s = await scene()
   const approval = { title: 'Publish', scope: 'global', approval_policy: 'manual' }
   for (let n = 0; n < 120; n++) await s.post('/api/tasks', approval)
@@ -144,7 +144,7 @@ test('counts, snapshot and acknowledgement cover all tasks that wait, beyond the
   await s.close()
 })
 
-test('a degraded bridge is listed until it is ready or disabled, a message until it is sent again or discarded', async () => {
+test('a degraded bridge is listed until ready or disabled, a message until resent or discarded', async () => {
   const s = await scene()
   const degraded = { name: 'bridge.degraded', payload: { bridge_id: 'team', status: 'degraded', message: 'no route' } }
   const lost = (id: string) => ({
@@ -163,7 +163,7 @@ test('a degraded bridge is listed until it is ready or disabled, a message until
   await s.close()
 })
 
-test('what is well again leaves the list by itself', async () => {
+test('a recovered item leaves the list by itself', async () => {
   const s = await scene()
   const ada = s.agent()
   const session = { id: ada.id, agent_name: 'ada', workspace_id: s.workspace, health: 'x' }
@@ -192,7 +192,7 @@ test('what is well again leaves the list by itself', async () => {
   await s.close()
 })
 
-test('jobs that failed or were not run and expired questions are in inbox, status and doctor until they are seen', async () => {
+test('failed or missed jobs and expired questions are in inbox, status and doctor until seen', async () => {
   const inside = probe({})
   const s = await scene({ plugins: [inside.plugin] })
   const ada = s.agent({ name: 'Docs' })
@@ -266,7 +266,7 @@ test('jobs that failed or were not run and expired questions are in inbox, statu
   await s.close()
 })
 
-test('a task that failed leaves the list when it is acknowledged and comes back when it fails again', async () => {
+test('a failed task leaves the list when acknowledged and returns when it fails again', async () => {
   const s = await scene()
   const { task, run } = await s.queued()
   await s.post(`/api/runs/${run}/fail`, { error: 'exit 1' }).catch(() => {})
@@ -283,7 +283,7 @@ test('a task that failed leaves the list when it is acknowledged and comes back 
   await s.close()
 })
 
-test('an old snapshot, one of another list and an unknown item are refused', async () => {
+test('an old snapshot, a snapshot of another list and an unknown item are refused', async () => {
   const s = await scene()
   await s.emit('task.run_failed', { task_id: 'task_1' })
   const { snapshot } = await list(s)
@@ -324,7 +324,7 @@ test('receipts are kept for each profile and surface', async () => {
   await s.close()
 })
 
-test('receipts outlive a restart', async () => {
+test('receipts survive a restart', async () => {
   const s = await scene()
   await s.emitAll([
     { name: 'provider.unavailable', payload: { provider: 'a' } },
@@ -336,7 +336,7 @@ test('receipts outlive a restart', async () => {
   await next.close()
 })
 
-test('a workspace chooses its items, and the empty one those of none', async () => {
+test('a workspace filters its items, and an empty filter selects those without one', async () => {
   const s = await scene()
   await s.emitAll([
     { name: 'task.run_failed', payload: { task_id: 'task_1' }, scope: s.workspace },
@@ -349,7 +349,7 @@ test('a workspace chooses its items, and the empty one those of none', async () 
   await s.close()
 })
 
-test('a reply has 100 rows, and its counts and snapshot cover all', async () => {
+test('a reply has 100 rows, and its counts and snapshot cover the whole list', async () => {
   const s = await scene()
   const events = Array.from({ length: 150 }, (_, n) => ({ name: 'task.run_failed', payload: { task_id: `task_${n}` } }))
   await s.emitAll(events)
@@ -363,7 +363,7 @@ test('a reply has 100 rows, and its counts and snapshot cover all', async () => 
   await s.close()
 })
 
-test('a plugin contributes attention, and one whose source fails hides nothing', async () => {
+test('a plugin contributes attention, and a failing source hides nothing', async () => {
   const { contribute } = surfaceOf()
   let entries: AttentionEntry[] = []
   const plugin = definePlugin({ name: 'acme.water', version: '1.0.0' }).surface({
@@ -395,7 +395,7 @@ test('a plugin contributes attention, and one whose source fails hides nothing',
   await s.close()
 })
 
-test('an agent tells people something, at a limited rate', async () => {
+test('an agent notifies users at a limited rate', async () => {
   const s = await scene()
   const ada = s.agent({ agentName: 'ada' })
   await s.preset('notices', { events: ['agent.notice'] })
@@ -423,7 +423,7 @@ test('an agent tells people something, at a limited rate', async () => {
   await s.close()
 })
 
-test('a question is told when it is asked, and once more when nobody answers', async () => {
+test('a question is announced when asked, and once more without an answer', async () => {
   const inbox: InboxItem[] = []
   const s = await scene({ inbox })
   const ada = s.agent({ name: 'Docs' })

@@ -89,7 +89,7 @@ test('a preset is created, changed, enabled and disabled from the command line',
   await s.close()
 })
 
-test('a preset shows where it sends, and says when it sends nothing', async () => {
+test('a preset shows its targets, and reports when it sends nothing', async () => {
   const s = await scene()
   const name = { name: 'task_terminal' }
   assert.match(await run(s, commands.runEnable, name), /^enabled task_terminal; it sends nothing yet: svc .* --targets/)
@@ -102,7 +102,7 @@ test('a preset shows where it sends, and says when it sends nothing', async () =
   await s.close()
 })
 
-test('attention is acknowledged in whole, or one item of it', async () => {
+test('attention is acknowledged as a whole or by item', async () => {
   const s = await scene()
   await s.emitAll(['a', 'b', 'c'].map(provider => ({ name: 'provider.unavailable', payload: { provider } })))
   assert.is(await run(s, commands.runAcknowledge, { id: 'provider:a' }), 'acknowledged 1 item')

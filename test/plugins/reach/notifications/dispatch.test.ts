@@ -7,7 +7,7 @@ import { bridge, fakeBridges, scene } from './scene.js'
 const MINUTE = 60_000
 const failed = (task: string, more: object = {}) => ({ task_id: task, error: 'exit code 1', ...more })
 
-test('an event becomes one message for each target, with the text that a person needs', async () => {
+test('an event becomes one message per target with a readable text', async () => {
   const s = await scene()
   const { task, run } = await s.queued({ title: 'Deploy the docs' })
   await s.preset('failures', {
@@ -63,7 +63,7 @@ test('a filter chooses by severity, workspace, agent, task, run, provider and ty
   await s.close()
 })
 
-test('a disabled preset sends nothing, and one that is enabled sends what happens from then on', async () => {
+test('a disabled preset sends nothing, and an enabled one sends later events', async () => {
   const s = await scene()
   await s.preset('late', { enabled: false })
   await s.emit('task.run_failed', failed('task_1'))
@@ -82,7 +82,7 @@ test('a disabled preset sends nothing, and one that is enabled sends what happen
   await s.close()
 })
 
-test('a target that fails holds up no other, is tried again, and loses nothing', async () => {
+test('a failing target delays no other, is retried, and loses nothing', async () => {
   const s = await scene()
   await s.preset('both', { targets: [{ bridge_id: 'team' }, { bridge_id: 'other' }] })
   s.bridges.failing.set('team', new Error('the queue of team is full'))
@@ -105,7 +105,7 @@ test('a target that fails holds up no other, is tried again, and loses nothing',
   await s.close()
 })
 
-test('a bridge that suppresses, or is gone, does not stop the cursor', async () => {
+test('a suppressing or missing bridge does not stop the cursor', async () => {
   const bridges = fakeBridges('team')
   const s = await scene({ bridges })
   await s.preset('p')
@@ -129,7 +129,7 @@ test('a bridge that suppresses, or is gone, does not stop the cursor', async () 
   await s.close()
 })
 
-test('a bridge is not told of itself, and no bridge of messages of presets', async () => {
+test('a bridge gets no message about itself or about preset messages', async () => {
   const s = await scene()
   await s.preset('bridges', { events: ['bridge.*'], targets: [{ bridge_id: 'team' }, { bridge_id: 'other' }] })
   await s.emit('bridge.delivery_failed', { bridge_id: 'team', delivery_id: 'd1', reason: 'no such room' })
@@ -142,7 +142,7 @@ test('a bridge is not told of itself, and no bridge of messages of presets', asy
   await s.close()
 })
 
-test('what a person has on a focused surface is not sent; having been active is not enough', async () => {
+test('an item shown on a focused surface is not sent; recent activity alone does not count', async () => {
   const watched = new Set<string>()
   const s = await scene({ watched })
   const ada = s.agent()
@@ -158,7 +158,7 @@ test('what a person has on a focused surface is not sent; having been active is 
   await s.close()
 })
 
-test('failures of one subject are sent after so many in a row', async () => {
+test('repeated failures of one subject are sent after a threshold', async () => {
   const s = await scene()
   await s.preset('third', { rules: { after_failures: 3, subjects: { task_9: { after_failures: 1 } } } })
   const happened = async (name: string, task: string) => {
@@ -179,7 +179,7 @@ test('failures of one subject are sent after so many in a row', async () => {
   await s.close()
 })
 
-test('failures that were counted go on after a change of the targets', async () => {
+test('failure counts survive a change of the targets', async () => {
   const s = await scene()
   await s.preset('third', { rules: { after_failures: 3, cooldown: '10m' } })
   const fails = async () => {
@@ -199,7 +199,7 @@ test('failures that were counted go on after a change of the targets', async () 
   await s.close()
 })
 
-test('a message that answers a conversation is sent there where the target wants replies, any other to its route', async () => {
+test('a reply to a conversation is sent there if the target wants replies, any other message to its route', async () => {
   const look = probe({ tasks: Tasks })
   const s = await scene({ plugins: [look.plugin] })
   const ada = s.agent()
@@ -225,7 +225,7 @@ test('a message that answers a conversation is sent there where the target wants
   await s.close()
 })
 
-test('a cooldown and only_on_change count for each subject', async () => {
+test('cooldown and only_on_change apply per subject', async () => {
   const s = await scene()
   await s.preset('cool', { events: ['task.run_failed'], rules: { cooldown: '10m' } })
   await s.preset('change', { targets: [{ bridge_id: 'other' }], rules: { only_on_change: true } })
@@ -246,7 +246,7 @@ test('a cooldown and only_on_change count for each subject', async () => {
   await s.close()
 })
 
-test('messages wait in quiet hours, and one message lists what happened', async () => {
+test('messages wait in quiet hours, and one message summarizes them', async () => {
   // The clock of the test starts at midnight UTC, 01:00 in Berlin.
   const s = await scene()
   const quiet = { from: '22:00', to: '07:00', time_zone: 'Europe/Berlin' }
@@ -266,7 +266,7 @@ test('messages wait in quiet hours, and one message lists what happened', async 
   await s.close()
 })
 
-test('a kill between two messages repeats none and forgets none', async () => {
+test('a kill between two messages repeats and loses none', async () => {
   const s = await scene()
   await s.preset('p')
   await s.emit('task.run_failed', failed('task_1'))
@@ -285,7 +285,7 @@ test('a kill between two messages repeats none and forgets none', async () => {
   await next.close()
 })
 
-test('texts show no secret, no control characters and no more than they need', async () => {
+test('texts contain no secret, no control characters and only needed data', async () => {
   const s = await scene()
   await s.preset('p')
   await s.emit('task.run_failed', failed('task_1', { error: `a\u0000b\u202e\n${'x'.repeat(5000)}` }))

@@ -16,7 +16,7 @@ const ask = JSON.stringify({
 
 const open = (more: object = {}) => openChat({ plugins: [disk, tasks, notifications], ...more })
 
-test('a task that ends is announced once in a room, over a restart, and a failure is listed until it is acknowledged', async () => {
+test('a finished task is announced once in a room across a restart, and a failure is listed until acknowledged', async () => {
   const chat = await open()
   const { request } = chat.world.kernel
   try {
@@ -67,7 +67,7 @@ test('a task that ends is announced once in a room, over a restart, and a failur
   }
 })
 
-test('a permission question is listed and announced, not where it is watched, and gone with its answer', async () => {
+test('a permission question is listed and announced except where watched, and removed with its answer', async () => {
   const chat = await open({ permissions: 'approve-reads' })
   const { world } = chat
   const { request } = world.kernel
@@ -113,7 +113,7 @@ test('a permission question is listed and announced, not where it is watched, an
   }
 })
 
-test('a room is found by its name, and a question of a chat session is announced as a reply in that chat', async () => {
+test('a room is found by name, and a question of a chat session is a reply in that chat', async () => {
   const rooms = [{ group_id: 'C1', display_name: '#Ops' }]
   const chat = await open({ permissions: 'approve-reads', targets: rooms })
   const { request } = chat.world.kernel
@@ -141,7 +141,7 @@ test('a room is found by its name, and a question of a chat session is announced
   }
 })
 
-test('a bridge that needs a login is listed until it is ready, and a message that was given up until it is acknowledged', async () => {
+test('a bridge that needs a login is listed until ready, and an abandoned message until acknowledged', async () => {
   const chat = await open()
   const { request } = chat.world.kernel
   try {

@@ -93,7 +93,7 @@ function facts(random: ReturnType<typeof chance>): FilterFacts {
   }
 }
 
-test('20,000 random expressions mean what an oracle says', () => {
+test('20,000 random expressions evaluate like an oracle', () => {
   const random = chance(7)
   let held = 0
   for (let n = 0; n < 20_000; n++) {
@@ -110,7 +110,7 @@ test('20,000 random expressions mean what an oracle says', () => {
   assert.ok(held > 10_000 && held < 50_000, `${held} held`)
 })
 
-test('what is damaged is refused with its position, and nothing throws', () => {
+test('a malformed expression is refused with its position, without an exception', () => {
   const random = chance(11)
   let refused = 0
   for (let n = 0; n < 20_000; n++) {
@@ -143,7 +143,7 @@ const PROBLEMS: readonly (readonly [string, number, RegExp])[] = [
   ['severity = loud', 12, /info < warning < error < critical/],
 ]
 
-test('a problem says where it is and what belongs there', () => {
+test('an error has its position and the expected token', () => {
   for (const [text, position, wanted] of PROBLEMS) {
     const read = parseFilter(text)
     if (!isProblem(read)) throw new Error(`${text} was read`)

@@ -7,7 +7,7 @@ import { scene } from './scene.js'
 
 const HELD = { restored_at: '2030-01-01T00:00:00.000Z', backup: 'x.tar', backup_created_at: '2030-01-01T00:00:00.000Z' }
 
-test('a held home sends no notification; once confirmed it sends what happens from then on', async () => {
+test('a held home sends no notification; after the confirmation it sends later events', async () => {
   const home = await temporaryFolder('notifications-held')
   const first = await scene({ home })
   const { task } = await first.queued({ title: 'Deploy the docs' })

@@ -17,7 +17,7 @@ const EVENTS = Number(process.env.EVENTS ?? 600)
 const PRESETS = Number(process.env.PRESETS ?? 10)
 const program = fileURLToPath(new URL('killed-daemon.ts', import.meta.url))
 
-test('kill -9 during dispatch: each event is one message of each preset, and none is posted twice', async () => {
+test('kill -9 during dispatch: each event is one message per preset, and none is posted twice', async () => {
   const home = await temporaryFolder('killed-notifications')
   const folder = await temporaryFolder('killed-ledger')
   const ledger = path.join(folder, 'ledger')

@@ -4,7 +4,7 @@ import { bridge, fakeBridges, scene } from './scene.js'
 
 const URL = '/api/notifications/presets'
 
-test('built-in presets are there, disabled and without targets', async () => {
+test('built-in presets exist, disabled and without targets', async () => {
   const s = await scene()
   const { body } = await s.request('GET', URL)
   assert.equal(
@@ -67,7 +67,7 @@ test('a preset is created, changed, enabled in a profile and deleted', async () 
   await s.close()
 })
 
-test('what is not valid is refused and changes nothing', async () => {
+test('an invalid preset is refused and changes nothing', async () => {
   const bridges = fakeBridges('team')
   bridges.known.set('a', bridge('a', { displayName: 'Chat' }))
   bridges.known.set('b', bridge('b', { displayName: 'Chat' }))
@@ -112,7 +112,7 @@ test('what is not valid is refused and changes nothing', async () => {
   await s.close()
 })
 
-test('a bridge is named by its id or by a display name that no other has', async () => {
+test('a bridge is referenced by its id or a unique display name', async () => {
   const bridges = fakeBridges('team')
   bridges.known.set('brg_1', bridge('brg_1', { displayName: 'Ops' }))
   const s = await scene({ bridges })
@@ -122,7 +122,7 @@ test('a bridge is named by its id or by a display name that no other has', async
   await s.close()
 })
 
-test('a room is named by what it is called, and its route is stored', async () => {
+test('a room is referenced by its name, and its route is stored', async () => {
   const bridges = fakeBridges('team')
   bridges.names.set('#ops', { route: 'group:C123', displayName: 'ops' })
   const s = await scene({ bridges })
@@ -135,7 +135,7 @@ test('a room is named by what it is called, and its route is stored', async () =
   await s.close()
 })
 
-test('a built-in preset is not deleted, and one that a person changed is no longer updated', async () => {
+test('a built-in preset is not deleted, and one changed by the user is not updated', async () => {
   const s = await scene()
   const reply = await s.request('DELETE', `${URL}/task_terminal`)
   assert.equal([reply.status, reply.body.code], [409, 'preset_builtin_protected'])

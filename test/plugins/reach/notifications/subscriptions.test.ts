@@ -11,7 +11,7 @@ const subscribe = async (s: Scene, task: string, more: object = {}) => {
   return reply.body.subscription
 }
 
-test('a room is told once when a task ends', async () => {
+test('a room gets one message when a task ends', async () => {
   const s = await scene()
   const { task, run } = await s.queued({ title: 'Build' })
   const made = await subscribe(s, task)
@@ -41,7 +41,7 @@ test('a room is told once when a task ends', async () => {
   await next.close()
 })
 
-test('a task that is canceled or fails is told as well, and a bridge that fails is tried again', async () => {
+test('a canceled or failed task is announced too, and a failing bridge is retried', async () => {
   const s = await scene()
   const { task } = await s.queued({ title: 'Build' })
   await subscribe(s, task)
@@ -61,7 +61,7 @@ test('a task that is canceled or fails is told as well, and a bridge that fails 
   await next.close()
 })
 
-test('a second subscription with the same id and content is the first one', async () => {
+test('a repeated subscription with the same id and content is the first one', async () => {
   const s = await scene()
   const { task } = await s.queued()
   const first = await subscribe(s, task, { subscription_id: 'mine' })
@@ -71,7 +71,7 @@ test('a second subscription with the same id and content is the first one', asyn
   await s.close()
 })
 
-test('subscriptions are listed, filtered and removed, and go with their task', async () => {
+test('subscriptions are listed, filtered and removed, and deleted with their task', async () => {
   const s = await scene()
   const { task, run } = await s.queued()
   const first = await subscribe(s, task)
@@ -90,7 +90,7 @@ test('subscriptions are listed, filtered and removed, and go with their task', a
   await s.close()
 })
 
-test('what does not fit is refused', async () => {
+test('an invalid subscription is refused', async () => {
   const bridges = fakeBridges('team')
   bridges.known.set('mute', bridge('mute', { defaultTarget: undefined }))
   bridges.known.set('ours', bridge('ours', { workspaceId: 'ws_other' }))

@@ -10,7 +10,7 @@ import { runOverview, runTop } from '../../../../plugins/reach/observe/commands.
 import observe from '../../../../plugins/reach/observe/index.js'
 import { type Scene, scene } from '../../work/tasks/scene.js'
 
-const test = suite<{ world: Scene }>('the commands of the overview')
+const test = suite<{ world: Scene }>('overview commands')
 test.before.each(async context => {
   context.world = await scene({ plugins: [observe] })
 })
@@ -84,9 +84,7 @@ test('top without a terminal prints one state, and no line is wider than 80 colu
   assert.not.match(text, /bridge/)
 })
 
-test('top --json prints one state, with --interval one a line whenever it changes until it is interrupted', async ({
-  world,
-}) => {
+test('top --json prints one state, with --interval a line per change until interrupted', async ({ world }) => {
   await world.queued()
   const isEnough = (text: string) => {
     const frames = text.split('\n').length - 1
@@ -110,7 +108,7 @@ test('top --json prints one state, with --interval one a line whenever it change
   }
 })
 
-test('top on a terminal shows each state in place of the one before', async ({ world }) => {
+test('top on a terminal replaces the previous state', async ({ world }) => {
   let asked = false
   const isEnough = (text: string) => {
     if (!asked && text.includes('0 queued')) {
@@ -125,7 +123,7 @@ test('top on a terminal shows each state in place of the one before', async ({ w
   for (const frame of frames) assert.ok(frame.endsWith('\x1b[J'))
 })
 
-test('the overview for people has every part', async ({ world }) => {
+test('the overview prints every section', async ({ world }) => {
   const ada = world.agent()
   const { run: done } = await world.queued()
   await ada.claim({ run_id: done })
@@ -147,7 +145,7 @@ test('the overview for people has every part', async ({ world }) => {
   assert.is(json.overview.usage.window_days, 7)
 })
 
-test('a workspace that is not known ends the command', async ({ world }) => {
+test('an unknown workspace ends the command', async ({ world }) => {
   for (const command of [runOverview, runTop])
     try {
       await run(command, world, { options: { in: 'nowhere' } })

@@ -106,7 +106,7 @@ const HISTORIES = [
 ] as const
 
 for (const [n, [zone, at]] of HISTORIES.entries())
-  test(`what is counted is what a recount finds: ${zone}`, async () => {
+  test(`counts equal a recount: ${zone}`, async () => {
     const { random } = seededIds(Number(process.env.SVC_SEED ?? 7) + n)
     const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T
     const of = await world({ at, zone })

@@ -8,7 +8,7 @@ import { START, scene } from '../../work/tasks/scene.js'
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
-test('earlier days that are remembered say what reading all of them anew says', async () => {
+test('cached days equal a full reread', async () => {
   const { random } = seededIds(Number(process.env.SVC_SEED ?? 3))
   const below = (n: number) => Math.floor(random() * n)
   const usage: AgentDay[] = []

@@ -15,7 +15,7 @@ const completed = async (of: World, query = ''): Promise<Record<string, number>>
 }
 const events = (of: World) => of.rows('SELECT sum(events) FROM observe_hour')[0]?.[0]
 
-test('a home of the version before has the events that are still in the log, and those after it once', async () => {
+test('a home of the previous version has the logged events and later ones once', async () => {
   const of = await world({ at: START - 3 * DAY, without: true })
   const [scope] = of.workspaces
   const runs = (n: number) => Array.from({ length: n }, () => ({ name: 'task.run_completed', scope }))
@@ -46,7 +46,7 @@ test('a home of the version before has the events that are still in the log, and
   await of.close()
 })
 
-test('days of which the log has counts alone are outcomes without hours', async () => {
+test('days with only logged counts are outcomes without hours', async () => {
   const of = await world({ at: START, without: true })
   const [scope = '', other = ''] = of.workspaces
   await of.pass(0)
@@ -96,7 +96,7 @@ test('rows are kept for 90 days', async () => {
   await of.close()
 })
 
-test('nothing is counted while the setting is off, also not later', async () => {
+test('nothing is counted while the setting is off, and not later either', async () => {
   const of = await world({ at: START })
   const [scope] = of.workspaces
   const failed = () => of.emit([{ name: 'task.run_failed', scope }])
@@ -123,7 +123,7 @@ test('nothing is counted while the setting is off, also not later', async () => 
   await of.close()
 })
 
-test('scopes that are no workspaces make no rows of their own', async () => {
+test('scopes other than workspaces create no rows', async () => {
   const of = await world({ at: START })
   await of.emit(Array.from({ length: 300 }, (_, n) => ({ name: 'task.run_completed', scope: `scope-${n}` })))
   await of.pass(5000)

@@ -8,7 +8,7 @@ import { type HookRun, Hooks, type HooksApi, points } from '../../../../plugins/
 import { VirtualClock } from '../../../../testing/virtual-clock.js'
 import { boot } from '../../../harness/kernel.js'
 
-test('hook runs of today are counted in the transaction that writes them, by workspace', async () => {
+test('hook runs of today are counted by workspace in the transaction that writes them', async () => {
   const clock = new VirtualClock(Date.UTC(2030, 0, 1, 12))
   let record: (runs: readonly Partial<HookRun>[], fails?: boolean) => Promise<unknown> = async () => {}
   const hooks = definePlugin({

@@ -82,9 +82,7 @@ test.before.each(async context => {
 })
 test.after.each(({ world }) => world.close())
 
-test('events are filtered by type, its beginning, run, agent, session, actor, outcome and failure', async ({
-  world,
-}) => {
+test('events are filtered by type, type prefix, run, agent, session, actor, outcome and failure', async ({ world }) => {
   const ada = { kind: 'user', id: 'ada' }
   await world.tell(
     { name: 'alpha.made', payload: { run_id: 'run_1', agent_name: 'bob' }, actor: ada },
@@ -118,9 +116,7 @@ test('events are filtered by type, its beginning, run, agent, session, actor, ou
   assert.equal(made.content, { run_id: 'run_1', error: 'no network', session_id: 'ses_1' })
 })
 
-test('a workspace is named by its ID, name or path; an unknown one is refused, as is a wrong query', async ({
-  world,
-}) => {
+test('a workspace is named by ID, name or path; an unknown one and an invalid query are refused', async ({ world }) => {
   const root = await temporaryFolder('logs')
   await mkdir(path.join(root, 'w'))
   const made = await world.request('POST', '/api/workspaces', { root_dir: path.join(root, 'w'), name: 'docs' })
@@ -134,9 +130,7 @@ test('a workspace is named by its ID, name or path; an unknown one is refused, a
   await rm(root, { recursive: true })
 })
 
-test('the newest events come first into a page, and a page goes on behind the position of the last', async ({
-  world,
-}) => {
+test('the newest events come first, and a page continues after the last position', async ({ world }) => {
   const names = Array.from({ length: 1200 }, (_, n) => ({ name: 'alpha.made', payload: { n } }))
   const last = await world.tell({ name: 'rare.made' }, ...names)
   const newest = await world.logs('?limit=3&component=alpha')
@@ -158,7 +152,7 @@ test('the newest events come first into a page, and a page goes on behind the po
   )
 })
 
-test('a stream begins with now, goes on where its reader was, replays the newest, and filters', async ({ world }) => {
+test('a stream begins at the present, resumes at a position, replays the newest, and filters', async ({ world }) => {
   await world.tell({ name: 'alpha.made', payload: { n: 1 } }, { name: 'alpha.made', payload: { n: 2 } })
   const live = await world.stream('?component=alpha')
   const replayed = await world.stream('?component=alpha&replay=true&limit=1')
@@ -179,7 +173,7 @@ test('a stream begins with now, goes on where its reader was, replays the newest
   for (const reader of [live, replayed, back]) reader.close()
 })
 
-test('a reader that claims to be ahead of the log is told that it begins anew', async ({ world }) => {
+test('a reader with a position ahead of the log learns that it starts again', async ({ world }) => {
   const last = await world.tell({ name: 'alpha.made' })
   const ahead = await world.stream('', `${last + 1000}`)
   const { event: type, data } = await ahead.next()
@@ -187,7 +181,7 @@ test('a reader that claims to be ahead of the log is told that it begins anew', 
   ahead.close()
 })
 
-test('a reader that is behind retention is told of the gap and gets what is left', async () => {
+test('a reader behind the retention gets a gap notice and the remaining events', async () => {
   const stored = Array.from({ length: 20 }, (_, n) => ({ ...told, seq: 51 + n, id: `evt_${51 + n}` }))
   const events = {
     last: () => 70,

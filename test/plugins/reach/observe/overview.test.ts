@@ -7,7 +7,7 @@ import type { Reply } from '../../../harness/kernel.js'
 import { type Scene, START, scene } from '../../work/tasks/scene.js'
 import { scene as notified } from '../notifications/scene.js'
 
-const test = suite<{ world: Scene }>('the overview')
+const test = suite<{ world: Scene }>('overview')
 const DAY = 86_400_000
 
 test.before.each(async context => {
@@ -18,7 +18,7 @@ test.after.each(({ world }) => world.close())
 const overview = async (world: Scene, query = ''): Promise<Reply> =>
   (await world.request('GET', `/api/observe/overview${query}`)).body.overview
 
-test('runs and tasks that ended are counted at once, and still when they are in the tables', async ({ world }) => {
+test('finished runs and tasks are counted at once, and still while in the tables', async ({ world }) => {
   const place = { scope: 'workspace', workspace: world.workspace }
   const ada = world.agent()
   const local = await world.queued(place)
@@ -49,7 +49,7 @@ test('runs and tasks that ended are counted at once, and still when they are in 
   assert.equal([later.today.runs_completed, later.outcomes.days.at(-2).completed], [0, 1])
 })
 
-test('a window of usage that is not offered is refused with 422, an unknown workspace with 404', async ({ world }) => {
+test('an unavailable usage window is refused with 422, an unknown workspace with 404', async ({ world }) => {
   const refused = await world.request('GET', '/api/observe/overview?usage_window=8')
   assert.is(refused.status, 422)
   const missing = await world.request('GET', '/api/observe/overview?workspace=nowhere')
@@ -66,9 +66,7 @@ test('a window of usage that is not offered is refused with 422, an unknown work
 const awaiting = async (world: Scene, title: string, more: object = {}) =>
   (await world.post('/api/tasks', { title, scope: 'global', approval_policy: 'manual', ...more })).body.task.id
 
-test('attention has approvals, failures and the tasks in need of it that the caller owns, newest first', async ({
-  world,
-}) => {
+test('attention has approvals, failures and tasks of the caller, newest first', async ({ world }) => {
   const ada = world.agent()
   const owner = { kind: 'human', ref: 'operator' }
   const place = { scope: 'workspace', workspace: world.workspace }
@@ -101,7 +99,7 @@ test('attention has approvals, failures and the tasks in need of it that the cal
   assert.equal([local.total, local.items.map((item: Reply) => item.title)], [1, ['deploy']])
 })
 
-test('attention has what waits outside of tasks too: questions, reviews, providers, bridges and messages', async () => {
+test('attention also has questions, reviews, providers, bridges and messages', async () => {
   const inbox: InboxItem[] = []
   const world = await notified({ inbox, plugins: [observe] })
   inbox.push(
@@ -167,7 +165,7 @@ test('attention lists the 12 newest items and counts all', async ({ world }) => 
   )
 })
 
-test('an overview of nothing is empty, and live work without activity is stale', async () => {
+test('an empty overview is empty, and live work without activity is stale', async () => {
   const world = await scene({ plugins: [observe] })
   const { freshness, pulse, usage, network } = await overview(world, `?workspace=${world.workspace}`)
   assert.equal([freshness.status, freshness.stale, pulse.longest_session], ['current', false, null])
@@ -184,7 +182,7 @@ test('an overview of nothing is empty, and live work without activity is stale',
   await world.close()
 })
 
-test('usage has the days of its window, the agents of 30 days, and says how far its cost is known', async () => {
+test('usage has the days of its window, the agents of 30 days, and the coverage of costs', async () => {
   const day = (ago: number) => new Date(START - ago * DAY).toISOString().slice(0, 10)
   const row = { turns: 1, told: 1, priced: 1, currency: 'USD' }
   let rows: readonly AgentDay[] = [

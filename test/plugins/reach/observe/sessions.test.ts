@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import observe from '../../../../plugins/reach/observe/index.js'
 import { eventually, openWorld } from '../../../fixtures/session-world.js'
 
-test('the overview has what real sessions used, and the longest of them', async () => {
+test('the overview has the usage of real sessions, and the longest of them', async () => {
   const world = await openWorld({ plugins: [observe] })
   try {
     await world.agent('plain')

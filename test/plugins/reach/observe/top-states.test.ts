@@ -46,7 +46,7 @@ async function statesOf(queues: readonly number[]): Promise<{ frames: Frame[]; l
   return { frames: lines.map(line => JSON.parse(line)), looks }
 }
 
-test('each state is printed once, and one whose time alone is another is not printed', async () => {
+test('each state is printed once, and a state that differs only in time is not', async () => {
   // Of two tasks that wait the age grows with each look, and so does the age of the run.
   const { frames, looks } = await statesOf([2, 2, 0])
   assert.is(looks, 3)

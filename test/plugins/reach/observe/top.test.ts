@@ -76,7 +76,7 @@ const each = async (work: (daemon: StartedDaemon) => Promise<void>) => {
   }
 }
 
-test('top fills its terminal, follows its size, and leaves it as it was when it ends', () =>
+test('top fills its terminal, follows its size, and restores it at the end', () =>
   each(async daemon => {
     const bridge = (name: string) => ({
       ...{ display_name: name, platform: 'irc', extension_name: 'bridge-irc', scope: 'global', enabled: false },
@@ -123,7 +123,7 @@ test('top fills its terminal, follows its size, and leaves it as it was when it 
     assert.is(await top.ended(), 0)
   }))
 
-test('Ctrl-C and SIGTERM leave the terminal as it was, and a daemon that is gone does not end top', () =>
+test('Ctrl-C and SIGTERM restore the terminal, and a missing daemon does not end top', () =>
   each(async daemon => {
     const interrupted = new Top(daemon.home, '80x24')
     await interrupted.shows(/0 bridges/)
@@ -137,7 +137,7 @@ test('Ctrl-C and SIGTERM leave the terminal as it was, and a daemon that is gone
     assert.is(await top.ended(), 143)
   }))
 
-test('without a terminal, and without colours, top prints plain text once', () =>
+test('top without a terminal and without colours prints plain text once', () =>
   each(async daemon => {
     const { code, stdout } = await daemon.cli('top')
     assert.is(code, 0)

@@ -23,7 +23,7 @@ const namesIn = (query: string) => [...query.matchAll(/\b((?:svc|process)_[a-z_]
 const labelsIn = (query: string) =>
   [...query.matchAll(/by \(([^)]+)\)/g)].flatMap(([, names = '']) => names.split(',').map(name => name.trim()))
 
-test('what the dashboard asks for is in the metrics of a daemon, with the labels that it sums by', async () => {
+test('the metrics of a daemon include the queries of the dashboard, with their labels', async () => {
   assert.ok(queries.flatMap(namesIn).length > 30)
   const svc = await boot({ plugins: inTree })
   const { body } = await svc.kernel.inject({ method: 'GET', url: '/metrics', headers: { accept: 'text/plain' } })

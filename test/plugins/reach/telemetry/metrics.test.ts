@@ -72,7 +72,7 @@ const acme = definePlugin({
   ],
 }) as unknown as Plugin
 
-test('requests, events, passes and the process are counted, and both texts have their form', async () => {
+test('requests, events, passes and the process are counted, and both formats are valid', async () => {
   const svc = await boot({ plugins: [daemon, telemetry, acme] })
   for (const id of ['ses_1', 'ses_2', 'ses_3'])
     await svc.kernel.inject({ method: 'GET', url: `/api/ext/acme.work/things/${id}` })
@@ -130,7 +130,7 @@ test('requests, events, passes and the process are counted, and both texts have 
   await svc.close()
 })
 
-test('which text is sent', () => {
+test('the Accept header selects the format', () => {
   const prometheus = 'application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.5,*/*;q=0.1'
   const asked: readonly (readonly [string | undefined, string])[] = [
     [undefined, 'openmetrics'],
@@ -146,7 +146,7 @@ test('which text is sent', () => {
   for (const [accept, as] of asked) assert.is(expositionFor(accept), as, accept?.slice(0, 80))
 })
 
-test('labels and helps are escaped, and numbers written as the texts want them', () => {
+test('labels and help texts are escaped, and numbers formatted by the specifications', () => {
   const hostile = 'a"b\\c\nd'
   const family = {
     name: 'acme_x',
@@ -171,7 +171,7 @@ test('labels and helps are escaped, and numbers written as the texts want them',
 const gauge = (name: string, samples: readonly unknown[], more: Partial<Metric> = {}): Metric =>
   ({ name, type: 'gauge', help: 'A figure', read: () => samples, ...more }) as Metric
 
-test('a bad metric of an extension is left out alone, and is a fault of the extension', async () => {
+test('an invalid metric of an extension is skipped and is a fault of the extension', async () => {
   const clock = new VirtualClock(Date.UTC(2030, 0, 1))
   const good = [
     gauge('acme_good', [{ labels: { part: 'a' }, value: 1 }], { labels: ['part'] }),
@@ -233,7 +233,7 @@ test('a bad metric of an extension is left out alone, and is a fault of the exte
   await svc.close()
 })
 
-test('a label that an extension fills with a secret has none of it', async () => {
+test('a label with a secret of an extension is redacted', async () => {
   const secret = 'sk-figure-0123456789abcdef'
   const source = {
     follow: (sink: (value: string) => () => void) => sink(secret),
@@ -253,7 +253,7 @@ test('a label that an extension fills with a secret has none of it', async () =>
   await svc.close()
 })
 
-test('requests with methods and routes without end make no series without end', () => {
+test('unbounded methods and routes of requests create a bounded number of series', () => {
   const counts = new Counts({ collect: () => [] })
   const exchange = (n: number): Exchange => ({
     ...{ id: `req_${n}`, door: 'tcp', method: `M${n}`, url: '/', headers: {}, remoteAddress: undefined },
@@ -266,7 +266,7 @@ test('requests with methods and routes without end make no series without end', 
   assert.equal(new Set(samples.map(({ labels }) => labels?.method)).size, 1)
 })
 
-test('turns, runs, hooks and deliveries are counted by how they ended', () => {
+test('turns, runs, hooks and deliveries are counted by outcome', () => {
   const counts = new Counts({ collect: () => [] })
   const stored = (name: string, payload: object = {}) =>
     counts.event({ seq: 1, id: 'evt_1', at: 1, name, actor: { kind: 'user', id: 'a' } as never, payload })
@@ -297,7 +297,7 @@ test('turns, runs, hooks and deliveries are counted by how they ended', () => {
   assert.equal(shown(counts.bridgeDeliveries), ['failed 1'])
 })
 
-test('every metric is read while all plugins run', async () => {
+test('every metric is readable while all plugins run', async () => {
   const svc = await boot({ plugins: inTree })
   const { families } = await metrics(svc)
   assert.equal(

@@ -89,7 +89,7 @@ async function world(config: object, env: Record<string, string> = {}) {
   }
 }
 
-test('a call of an MCP tool and each request that a plugin sends in a trace name their place in it', async () => {
+test('an MCP tool call and each plugin request in a trace have their place in it', async () => {
   const collector = await Collector.start()
   {
     await using scene = await world({ telemetry: { otlp_endpoint: collector.url } })
@@ -117,7 +117,7 @@ test('a call of an MCP tool and each request that a plugin sends in a trace name
   await collector.close()
 })
 
-test('without an endpoint nothing is sent and nothing is marked, whatever the environment says', async () => {
+test('without an endpoint nothing is sent or marked, whatever the environment says', async () => {
   const listener = await HttpEndpoint.start(() => ({ body: {} }))
   const variables = {
     OTEL_EXPORTER_OTLP_ENDPOINT: listener.url,

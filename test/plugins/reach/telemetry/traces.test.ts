@@ -107,7 +107,7 @@ const only = (spans: readonly CollectedSpan[]): CollectedSpan => {
   return spans[0] as CollectedSpan
 }
 
-test('one trace from a request to the turn of an agent, by way of the header, the environment and the prompt', async () => {
+test('one trace covers a request and the turn of an agent, through header, environment and prompt', async () => {
   const collector = await Collector.start()
   const config = { telemetry: { otlp_endpoint: collector.url, service_name: 'svc-of-tests' } }
   const world = await openWorld({ plugins: [hooks, telemetry, acme], config })
@@ -160,7 +160,7 @@ test('one trace from a request to the turn of an agent, by way of the header, th
   }
 })
 
-test('what fails is marked, and a secret in its error is hidden', async () => {
+test('a failure is marked, and a secret in its error is redacted', async () => {
   const collector = await Collector.start()
   const home = await homeWith({ telemetry: { otlp_endpoint: collector.url } })
   const svc = await boot({ plugins: [daemon, telemetry, acme], home })
@@ -174,7 +174,7 @@ test('what fails is marked, and a secret in its error is hidden', async () => {
   await rm(home, { recursive: true })
 })
 
-test('a collector that refuses, hangs or is away holds nothing up, and doctor says so', async () => {
+test('a collector that refuses, hangs or is unreachable blocks nothing, and doctor reports it', async () => {
   const clock = new VirtualClock(Date.UTC(2030, 0, 1))
   let answer: Answer | undefined = { status: 503 }
   const collector = await Collector.start(() => answer ?? new Promise<Answer>(() => {}))
@@ -228,7 +228,7 @@ test('a collector that refuses, hangs or is away holds nothing up, and doctor sa
   await rm(home, { recursive: true })
 })
 
-test('nothing is sent without an endpoint; settings begin and end it, and a missing secret is said', async () => {
+test('nothing is sent without an endpoint; settings start and stop it, and a missing secret is reported', async () => {
   const collector = await Collector.start()
   const env = { PATH: process.env.PATH, HOME: '/nowhere', COLLECTOR: `authorization=Bearer%20${SECRET}` }
   const svc = await boot({ plugins: [daemon, settings, workspaces, resources, telemetry, acme], env })
@@ -271,7 +271,7 @@ test('nothing is sent without an endpoint; settings begin and end it, and a miss
   await collector.close()
 })
 
-test('an endpoint with a password, and other settings that cannot be, are refused', () => {
+test('an endpoint with a password and other invalid settings are refused', () => {
   const refuses = (setting: Setting<unknown>, value: unknown) => !v.safeParse(setting.schema, value).success
   for (const bad of ['localhost:4318', 'http://user:pass@host', 'https://host/?key=1', 'ftp://host', 'http://', 7])
     assert.ok(refuses(Endpoint as never, bad), String(bad))
@@ -282,7 +282,7 @@ test('an endpoint with a password, and other settings that cannot be, are refuse
   for (const bad of [-0.1, 1.1, '1']) assert.ok(refuses(SampleRatio as never, bad), String(bad))
 })
 
-test('headers of traces, and of the collector', () => {
+test('trace headers are parsed, and headers of the collector are sent', () => {
   assert.equal(spanContextOf(REMOTE), {
     traceId: REMOTE.slice(3, 35),
     spanId: REMOTE.slice(36, 52),

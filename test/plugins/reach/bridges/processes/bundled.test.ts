@@ -30,7 +30,7 @@ const bridge = () =>
     secrets: [],
   })
 
-test('an extension of the package has a provider without being listed, loaded or started', async () => {
+test('a packaged extension has a provider without being listed, loaded or started', async () => {
   assert.equal(await names(), [])
   const irc = svc.provider('bridge-irc')
   const xmpp = svc.provider('bridge-xmpp')
@@ -45,7 +45,7 @@ test('an extension of the package has a provider without being listed, loaded or
   assert.equal([state, source], ['enabled', 'bundled'])
 })
 
-test('one that nothing uses yet tries an instance, and nothing of it runs afterwards', async () => {
+test('an unused provider checks an instance, and nothing of it runs afterwards', async () => {
   const irc = svc.provider('bridge-irc')
   const { state, checks = [] } = (await irc?.examine?.(bridge(), signal)) ?? {}
   assert.is(state?.status, 'ready')
@@ -55,7 +55,7 @@ test('one that nothing uses yet tries an instance, and nothing of it runs afterw
   assert.equal([after.state, after.pid], ['registered', undefined])
 })
 
-test('it is loaded when an instance of it is enabled, and its process ends with the last instance', async () => {
+test('an extension loads when an instance is enabled, and its process ends with the last one', async () => {
   const ann = await Person.join(server.port, 'ann', '#ops')
   const host = new FakeHost()
   const irc = svc.provider('bridge-irc')!
@@ -80,7 +80,7 @@ test('it is loaded when an instance of it is enabled, and its process ends with 
   await ann.leave()
 })
 
-test('one that is switched off has no provider, and has one again when it is switched on', async () => {
+test('a disabled extension has no provider, and has one again when enabled', async () => {
   await svc.request('POST', '/api/extensions/bridge-xmpp/disable')
   await until(() => svc.provider('bridge-xmpp') === undefined)
   assert.equal((await stateOf('bridge-xmpp')).state, 'disabled')
@@ -88,7 +88,7 @@ test('one that is switched off has no provider, and has one again when it is swi
   await until(() => svc.provider('bridge-xmpp') !== undefined)
 })
 
-test('one of the home with the same name is in its place until it goes', async () => {
+test('an extension of the home overrides the packaged one until it is removed', async () => {
   await svc.drop('bridge-irc', await adapterFiles('bridge-irc', { platform: 'mine' }), true)
   await until(() => svc.provider('bridge-irc')?.platform === 'mine')
   assert.is((await stateOf('bridge-irc')).source, 'user')

@@ -76,7 +76,7 @@ const isGone = (pid: number) => {
   }
 }
 
-test('a disabled bridge is tried by a process for the check alone, which is asked, takes nothing and is gone then', async () => {
+test('a disabled bridge is checked by a temporary process that accepts no events', async () => {
   const { id, bind } = await bridgeOf('tried', {
     ways: {
       begins: {
@@ -133,7 +133,7 @@ test('a disabled bridge is tried by a process for the check alone, which is aske
   assert.not.match(lines.join('\n'), /s3cret-value-of-a-bridge/)
 })
 
-test('a state that is not ready, a refused configuration and a process that ends say what to do', async () => {
+test('a state other than ready, a refused configuration and an ended process name the next step', async () => {
   for (const [name, begins, ways, expected, words] of [
     [
       'refused',
@@ -165,7 +165,7 @@ test('a state that is not ready, a refused configuration and a process that ends
   }
 })
 
-test('a check of one bridge leaves the process alone that serves another, and ends with the extension', async () => {
+test('a check of one bridge does not affect the process of another, and ends with the extension', async () => {
   const ready = [report({ status: 'ready' })]
   const served = await bridgeOf('beside', {
     ways: { begins: { service: ready, control: ready }, more: ['bridges/verify'], hangs: true },
@@ -189,7 +189,7 @@ test('a check of one bridge leaves the process alone that serves another, and en
   assert.ok(isGone(Number(pid)), pid)
 })
 
-test('a check gives way to the bridge that is enabled meanwhile', async () => {
+test('a check is aborted for a bridge enabled meanwhile', async () => {
   const { id, bind } = await bridgeOf('hurried', {
     ways: {
       begins: { control: [report({ status: 'ready' })], service: [report({ status: 'ready' })] },

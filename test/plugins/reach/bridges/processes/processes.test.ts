@@ -111,7 +111,7 @@ test('a process runs while an instance of it is enabled, and its events reach th
   await until(() => svc.provider('chat') === undefined)
 })
 
-test('events of another adapter, bad events and refused ones come back with a code', async () => {
+test('events of another adapter, invalid events and refused ones are returned with a code', async () => {
   const [one, other] = [await svc.adapter('one'), await svc.adapter('other', { platform: 'elsewhere' })]
   const host = new FakeHost()
   await Promise.all([one.manage([managed('mine')], host), other.manage([managed('theirs')], new FakeHost())])
@@ -134,7 +134,7 @@ test('events of another adapter, bad events and refused ones come back with a co
   await Promise.all([one.manage([], host), other.manage([], host)])
 })
 
-test('answers are judged: an acknowledgement, garbage, a throw, an end in the middle', async () => {
+test('answers are judged: an acknowledgment, garbage, an exception, an end in the middle', async () => {
   const answers = {
     'bridges/targets/snapshot': { targets: [{ group_id: '#ops', display_name: 'ops', target_type: 'channel' }] },
     'bridges/settle': { outcome: 'maybe' },
@@ -186,7 +186,7 @@ test('answers are judged: an acknowledgement, garbage, a throw, an end in the mi
   await provider.manage([], host)
 })
 
-test('a changed set of instances is handed to the process, and to a new process where that cannot take it', async () => {
+test('a changed set of instances is sent to the process, or to a new process if that cannot take it', async () => {
   const host = new FakeHost()
   const ids = (about: { bridge: { managed_instances: { instance: { id: string } }[] } }) =>
     about.bridge.managed_instances.map(({ instance }) => instance.id)
@@ -208,7 +208,7 @@ test('a changed set of instances is handed to the process, and to a new process 
   }
 })
 
-test('a process that never starts is given up, and its instances are in error', async () => {
+test('a process that never starts is abandoned, and its instances are in error', async () => {
   const host = new FakeHost()
   const provider = await svc.adapter('broken', { ways: { at: 'exit' } })
   const refused = await provider.manage([managed('b')], host).then(

@@ -70,7 +70,7 @@ async function converses(world: World, language: 'ts' | 'python'): Promise<void>
   )
 }
 
-test('the adapter that init writes, in TypeScript and in Python, answers people at a chat', async () => {
+test('the adapter template of init, in TypeScript and in Python, answers users in a chat', async () => {
   const world = await openWorld({
     plugins: [vault, tools, extensions, bridges],
     config: { defaults: { agent: 'ada' } },
