@@ -93,7 +93,7 @@ async function swept(b: Bench, left: number): Promise<void> {
 
 const all = (runs: number) => Array.from({ length: runs }, (_, n) => idOf(runs - 1 - n))
 
-test('an old run is shown and listed as before, from the archive', async () => {
+test('an old run is shown and listed unchanged from the archive', async () => {
   const runs = 400
   const b = await grown({ runs, status: n => (n % 3 === 0 ? 'failed' : 'completed') })
   const before = {
@@ -140,7 +140,7 @@ test('the latest runs of a job and those that count toward its fire limit stay i
   await off.end()
 })
 
-test('the newest 1,000 runs of a job are kept, with those in the archive; what is beyond goes with its sessions', async () => {
+test('the newest 1,000 runs of a job are kept, archived ones included; others are deleted with their sessions', async () => {
   const b = await grown({ runs: 1100 })
   await swept(b, RECENT)
   await b.until(async () => b.sessions.retired.length === 100, 'the sessions of 100 runs are removed')
@@ -154,7 +154,7 @@ test('the newest 1,000 runs of a job are kept, with those in the archive; what i
   await b.end()
 })
 
-test('archived runs of a deleted job go, with their sessions', async () => {
+test('archived runs of a deleted job are deleted with their sessions', async () => {
   const b = await grown({ runs: 300 })
   await swept(b, RECENT)
   assert.is((await b.request('DELETE', '/api/automation/jobs/demo')).status, 204)
@@ -203,7 +203,7 @@ test('an occurrence whose run is in the archive does not run again', async () =>
   await next.end()
 })
 
-test('a move that was interrupted is repeated, and no run comes twice', async () => {
+test('an interrupted move is repeated, and no run appears twice', async () => {
   const b = await grown({ runs: 400 })
   const before = await b.snapshot()
   await swept(b, RECENT)
@@ -224,7 +224,7 @@ test('a move that was interrupted is repeated, and no run comes twice', async ()
   await rm(before, { recursive: true, force: true })
 })
 
-test('a damaged segment costs the runs in it alone, and doctor names it', async () => {
+test('a damaged segment affects only its runs, and doctor names it', async () => {
   const b = await grown({ runs: 400 })
   await swept(b, RECENT)
   const home = await b.snapshot()

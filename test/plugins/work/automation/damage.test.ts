@@ -44,7 +44,7 @@ async function damaged(): Promise<Bench> {
   return bench({ home: b.home, clock: new VirtualClock(START + HOUR / 2), answer: () => completed })
 }
 
-test('invalid jobs are set aside and reported; the others run; a rewritten job runs at once', async () => {
+test('invalid jobs are quarantined and reported; the others run; a rewritten job runs at once', async () => {
   const b = await damaged()
   const ids = DAMAGES.map(([id]) => id)
   const { items } = (await b.request('GET', '/api/doctor')).body

@@ -63,7 +63,7 @@ test('a manual trigger returns the scheduled run, also of a disabled job, which 
   await b.end()
 })
 
-test('the events of a run lead back to the request, or to the record', async () => {
+test('the events of a run lead back to the request or to the record', async () => {
   const { events, plugin } = observer()
   const b = await bench({ plugins: [plugin] })
   b.sessions.answer = () => completed
@@ -129,7 +129,7 @@ test('the run records how a turn failed, with the code first', async () => {
   await b.end()
 })
 
-test('a run whose question expired is failed and not retried, and doctor warns until a later run is well', async () => {
+test('a run with an expired question fails without a retry, and doctor warns until a later run succeeds', async () => {
   const b = await bench()
   await b.put('demo', { ...hourly(), retry: { strategy: 'backoff', max_retries: 3, base_delay: '1s' } })
   const warnings = async () =>
@@ -207,7 +207,7 @@ test('global jobs of an older home stay in the workspace where they ran until th
   await next.end()
 })
 
-test('backoff: every retry is a run of its own with a longer delay, up to the limit', async () => {
+test('backoff: every retry is a separate run with a longer delay, up to the limit', async () => {
   const b = await bench()
   b.sessions.answer = () => failed('no')
   await b.put('demo', hourly({ retry: { strategy: 'backoff', max_retries: 2, base_delay: '10s' } }))

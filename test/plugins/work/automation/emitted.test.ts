@@ -180,7 +180,7 @@ test('a hook completion fires its triggers, and a cycle through the hook ends', 
   await scene.close()
 })
 
-test('a trigger on a session is told its state and the id that its agent gave it', async () => {
+test('a trigger on a session gets its state and the id from its agent', async () => {
   const scene = await openScene({}, { plugins: [automation] })
   const { request } = scene.kernel
   await scene.agent('worker')

@@ -39,7 +39,7 @@ test('a trigger on session.stopped runs its agent with the event data, once per 
   await b.end()
 })
 
-test('a name belongs to one trigger of a scope, a PATCH changes what it names, and an unknown trigger is a 404', async () => {
+test('a trigger name is unique in a scope, a PATCH changes its named members, and an unknown trigger is a 404', async () => {
   const b = await bench()
   const { id } = await create(b, { event: 'session.created', filter: { 'data.agent_name': 'a' } })
   const body = { ...base, workspace_id: b.workspace, name: 't', prompt: 'x', event: 'ext.a' }

@@ -321,7 +321,7 @@ test('runs are listed newest first, filtered, and found by id', async () => {
   await b.end()
 })
 
-test('a cursor of the jobs is none of the triggers', async () => {
+test('a cursor of the jobs is invalid for triggers', async () => {
   const b = await bench()
   const trigger = { ...base, schedule: undefined, event: 'session.stopped' }
   for (const name of ['a', 'b']) {
@@ -339,7 +339,7 @@ test('a cursor of the jobs is none of the triggers', async () => {
   }
 })
 
-test('names and prompts of jobs and triggers have no characters that no terminal shows', async () => {
+test('names and prompts of jobs and triggers contain no invisible characters', async () => {
   const b = await bench()
   const trigger = { ...base, schedule: undefined, event: 'session.stopped' }
   for (const [noun, body] of [

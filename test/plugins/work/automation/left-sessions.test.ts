@@ -56,7 +56,7 @@ const run = async (b: Bench) => {
   await b.until(async () => b.sessions.created.length > before && (await ended()) > 0, 'it runs')
 }
 
-test('the session of a run goes with the run, and not the sessions of the newest runs', async () => {
+test('the session of a run is deleted with the run, and sessions of the newest runs stay', async () => {
   const b = await grown(() => 'removed')
   await run(b)
   await b.until(async () => b.sessions.retired.length === 3, 'three sessions are removed')
@@ -70,7 +70,7 @@ test('the session of a run goes with the run, and not the sessions of the newest
   await endAll(b)
 })
 
-test('runs of a deleted job go after 7 days, with their sessions; those of other jobs stay', async () => {
+test('runs of a deleted job are deleted after 7 days with their sessions; those of other jobs stay', async () => {
   const b = await grown(() => 'removed')
   await b.put('other', { ...hourly({ name: 'other' }), enabled: false })
   assert.is((await b.request('DELETE', '/api/automation/jobs/demo')).status, 204)
@@ -89,7 +89,7 @@ test('runs of a deleted job go after 7 days, with their sessions; those of other
   await endAll(b)
 })
 
-test('a session that something refers to is tried again, also by the next daemon; one that is kept is not', async () => {
+test('a referenced session is retried, also by the next daemon; a kept one is not', async () => {
   const b = await grown(id => (id === 'ses_1' ? 'kept' : 'referred'))
   await run(b)
   await b.until(async () => b.sessions.retired.length === 3, 'three are tried')

@@ -167,7 +167,7 @@ test('the latest occurrence up to now and the next one are on the same grid', ()
   }
 })
 
-test('lateness alone is not a misfire while the daemon runs; a start after the occurrence is', () => {
+test('lateness is a misfire only after a start later than the occurrence', () => {
   const schedule = { mode: 'every', interval: '1h' } as const
   assert.equal(decide(schedule, 'UTC', HOUR, HOUR + 5000, false), {
     at: HOUR,

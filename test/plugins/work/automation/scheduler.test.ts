@@ -79,7 +79,7 @@ test('self overlap: the occurrence is recorded as canceled and the cursor advanc
   await b.end()
 })
 
-test('fire limit: a canceled run, and the cursor moves to when a run may start again', async () => {
+test('fire limit: a canceled run, and the cursor moves to the next allowed time', async () => {
   const b = await bench()
   b.sessions.answer = () => completed
   await b.put('demo', hourly({ schedule: { mode: 'every', interval: '10m' }, fire_limit: { max: 2, window: '1h' } }))

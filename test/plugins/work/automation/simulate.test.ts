@@ -55,7 +55,7 @@ test('a simulation reports fires and skips with their reasons, and changes nothi
   await b.end()
 })
 
-test('a simulation and a new job tell when more is due in a minute than runs at once', async () => {
+test('a simulation and a new job report a minute with more due runs than slots', async () => {
   const b = await bench({ config: { automation: { max_concurrent_jobs: 2 } } })
   const create = async (name: string, schedule: object) => {
     const reply = await b.request('POST', '/api/automation/jobs', { ...hourly({ name }), scope: 'global', schedule })

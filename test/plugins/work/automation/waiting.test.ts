@@ -10,7 +10,7 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const config = (more: object = {}) => ({ automation: { max_concurrent_jobs: 1, ...more } })
 
-const test = suite<{ b: Bench }>('occurrences that wait for a slot')
+const test = suite<{ b: Bench }>('queued occurrences')
 test.before.each(async context => {
   context.b = await bench({ config: config() })
 })
@@ -32,7 +32,7 @@ const untilStates = (b: Bench, ...wanted: string[]) =>
     })
 const finish = (b: Bench) => b.sessions.finish(b.sessions.prompts.at(-1)?.id ?? '', completed)
 
-test('occurrences wait for a slot in the order in which they were due, and all run', async ({ b }) => {
+test('occurrences wait for a slot in the order of their due times, and all run', async ({ b }) => {
   await put(b, ['a', 'b', 'c'])
   await b.clock.advance(HOUR)
   await untilStates(b, 'a running', 'b scheduled', 'c scheduled')
@@ -45,7 +45,7 @@ test('occurrences wait for a slot in the order in which they were due, and all r
   await untilStates(b, 'a completed', 'b completed', 'c running')
 })
 
-test('an occurrence that no slot was free for in time is canceled', async ({ b }) => {
+test('an occurrence without a free slot in time is canceled', async ({ b }) => {
   await put(b, ['a', 'b'])
   await b.clock.advance(HOUR)
   await untilStates(b, 'a running', 'b scheduled')
@@ -55,7 +55,7 @@ test('an occurrence that no slot was free for in time is canceled', async ({ b }
   await untilStates(b, 'a running', 'b canceled concurrency_limit')
 })
 
-test('a manual run does not wait, and its job may not overlap with an occurrence that does', async ({ b }) => {
+test('a manual run does not wait, and its job may not overlap with a waiting occurrence', async ({ b }) => {
   await put(b, ['a', 'b'])
   await b.clock.advance(HOUR)
   await untilStates(b, 'a running', 'b scheduled')
@@ -63,7 +63,7 @@ test('a manual run does not wait, and its job may not overlap with an occurrence
   assert.equal([reply.status, reply.body.code], [409, 'concurrency_limit'])
 })
 
-test('the fire limit is judged when a slot is free', async ({ b }) => {
+test('the fire limit is checked when a slot is free', async ({ b }) => {
   await b.put('a', hourly({ name: 'a' }))
   await b.put('b', hourly({ name: 'b', fire_limit: { max: 1, window: '2h' } }))
   await b.clock.advance(HOUR)
@@ -91,7 +91,7 @@ test('an occurrence of a job that was deleted or disabled meanwhile is canceled'
 })
 
 for (const how of ['stopped', 'killed'] as const)
-  test(`occurrences that wait when the daemon is ${how} wait on for what is left`, async ({ b }) => {
+  test(`occurrences waiting when the daemon is ${how} wait on for the remaining time`, async ({ b }) => {
     await put(b, ['a', 'b', 'c'])
     await b.clock.advance(HOUR)
     await untilStates(b, 'a running', 'b scheduled', 'c scheduled')
@@ -110,7 +110,7 @@ for (const how of ['stopped', 'killed'] as const)
     }
   })
 
-test('occurrences that were missed run one after the other: each waits from when its turn comes', async ({ b }) => {
+test('missed occurrences run one after the other: each waits from its turn', async ({ b }) => {
   const schedule = { mode: 'every', interval: '1h', catch_up_policy: 'replay' }
   await put(b, ['a', 'b'], { schedule })
   await b.kernel.close()

@@ -47,7 +47,7 @@ const own = (body: string, at: number) => ({
 })
 const coded = ({ status, body }: Answer) => [status, body.code]
 
-test('a signature in upper-case hex is the same signature, and is taken once', async () => {
+test('an upper-case hex signature is the same signature, and is accepted once', async () => {
   const b = await open()
   const { webhook_endpoint: path } = await b.hook()
   const github = await b.hook({ name: 'github', endpoint_slug: 'hub', webhook_scheme: 'github' })
@@ -65,7 +65,7 @@ test('a signature in upper-case hex is the same signature, and is taken once', a
   await b.end()
 })
 
-test('a time without its zone is refused, for it means another time on another machine', async () => {
+test('a timestamp without a time zone is refused as ambiguous', async () => {
   const b = await open()
   const { webhook_endpoint: path } = await b.hook()
   const now = b.clock.now()
@@ -82,7 +82,7 @@ test('a time without its zone is refused, for it means another time on another m
   await b.end()
 })
 
-test('a secret that is not base64 behind whsec_ takes nothing: its key would be empty', async () => {
+test('a whsec_ secret that is not base64 accepts nothing: its key would be empty', async () => {
   const b = await open({ env: { CI_SECRET: 'whsec_!!!!' } })
   const { webhook_endpoint: path } = await b.hook({ webhook_scheme: 'standard' })
   const seconds = String(Math.floor(b.clock.now() / 1000))
@@ -92,7 +92,7 @@ test('a secret that is not base64 behind whsec_ takes nothing: its key would be 
   await b.end()
 })
 
-test('a delivery that was forgotten is still a replay when the clock is set back', async () => {
+test('a forgotten delivery is still a replay after a backward clock jump', async () => {
   const b = await open()
   const { webhook_endpoint: path, id } = await b.hook()
   const at = b.clock.now()
@@ -128,7 +128,7 @@ for (const [what, change, expected] of [
   ['switched off', (b: World, url: string) => b.request('PATCH', url, { enabled: false }), [404, 0]],
   ['given another prompt', (b: World, url: string) => b.request('PATCH', url, { prompt: 'Changed.' }), [200, 1]],
 ] as const)
-  test(`a trigger that is ${what} while a delivery is looked at: the delivery finds it as it is then`, async () => {
+  test(`a trigger that is ${what} during a delivery applies in its new state`, async () => {
     const vault = slowVault()
     const b = await open({ plugins: [vault.plugin] })
     const { webhook_endpoint: path, id } = await b.hook({ webhook_secret_ref: 'vault:automation/ci' })

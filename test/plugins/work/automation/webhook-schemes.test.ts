@@ -146,7 +146,7 @@ for (const { scheme, secret, body, at, headers } of vectors) {
   })
 }
 
-test('the times of senders are held to their tolerance', async () => {
+test('timestamps of senders must be within their tolerance', async () => {
   for (const { scheme, secret, body, at, headers } of vectors) {
     if (scheme === 'github' || scheme === 'sentry') continue
     const tolerance = scheme === 'linear' ? 60 : 300
@@ -162,7 +162,7 @@ test('the times of senders are held to their tolerance', async () => {
   }
 })
 
-test('a GitLab token is accepted without a signature, and a signature that is there counts', async () => {
+test('a GitLab token is accepted without a signature, and a present signature counts', async () => {
   const b = await open('a token of this test')
   const hook = await b.hook('gitlab', { prompt: '{{ .Data.gitlab_event }} {{ .Data.ref }}' })
   const headers = { 'x-gitlab-token': 'a token of this test', 'x-gitlab-event': 'Push Hook' }
@@ -192,7 +192,7 @@ const github = (body: string, id: string, more: Readonly<Record<string, string>>
   ...more,
 })
 
-test('a body that is signed alone is accepted under a new delivery id only with --allow-repeat', async () => {
+test('a body-only signature is accepted under a new delivery id only with --allow-repeat', async () => {
   const b = await open(SECRET)
   const strict = await b.hook('github')
   assert.equal(coded(await b.post(strict, '{"a":1}', github('{"a":1}', 'd1'))), [200, 1])
@@ -213,7 +213,7 @@ test('a body that is signed alone is accepted under a new delivery id only with 
   await b.end()
 })
 
-test('a delivery that matched nothing can be sent again once the filter is mended', async () => {
+test('an unmatched delivery can be sent again after the filter is fixed', async () => {
   const b = await open(SECRET)
   const hook = await b.hook('github', { filter: { 'data.ref': 'refs/heads/mian' } })
   const body = '{"ref":"refs/heads/main"}'
@@ -224,7 +224,7 @@ test('a delivery that matched nothing can be sent again once the filter is mende
   await b.end()
 })
 
-test('a ping of GitHub starts no agent unless the filter asks for it', async () => {
+test('a GitHub ping starts no agent unless the filter asks for it', async () => {
   const b = await open(SECRET)
   const body = '{"zen":"Keep it logically awesome.","hook_id":7}'
   const ping = github(body, 'd1', { 'x-github-event': 'ping' })
@@ -261,7 +261,7 @@ test('the fields of a form are data, and a field payload with an object is sprea
   await b.end()
 })
 
-test('Slack has its challenge back, and a delivery that Slack repeats with another time fires nothing', async () => {
+test('Slack gets its challenge back, and a delivery repeated with another timestamp fires nothing', async () => {
   const b = await open(SECRET)
   const hook = await b.hook('slack')
   const signed = (body: string, seconds: number) => ({
@@ -283,7 +283,7 @@ test('Slack has its challenge back, and a delivery that Slack repeats with anoth
   await b.end()
 })
 
-test('a signed test delivery of every scheme is accepted, and says neither its secret nor more than one delivery', async () => {
+test('a signed test delivery of every scheme is accepted once and does not contain its secret', async () => {
   const b = await open('whsec_YSBzZWNyZXQgb2YgdGhpcyB0ZXN0IA==')
   for (const scheme of ['service', 'standard', 'github', 'gitlab', 'stripe', 'slack', 'linear', 'sentry']) {
     const hook = await b.hook(scheme, { name: `test-${scheme}`, endpoint_slug: scheme })
@@ -305,7 +305,7 @@ test('a signed test delivery of every scheme is accepted, and says neither its s
   await b.end()
 })
 
-test('a Stripe delivery without an id of its event is a replay whatever signatures stand beside the valid one', async () => {
+test('a Stripe delivery without an event id is a replay whatever signatures accompany the valid one', async () => {
   const b = await open(SECRET)
   const hook = await b.hook('stripe')
   const at = Math.floor(b.clock.now() / 1000)
@@ -317,7 +317,7 @@ test('a Stripe delivery without an id of its event is a replay whatever signatur
   await b.end()
 })
 
-test('a test delivery of Linear with a body of the user has the present time in it, or is refused', async () => {
+test('a Linear test delivery with a user body contains the present time or is refused', async () => {
   const b = await open(SECRET)
   const hook = await b.hook('linear', { prompt: '{{ .Data.action }}' })
   const test = (body: string) => b.request('POST', `/api/automation/triggers/${hook.id}/test`, { body })
@@ -331,7 +331,7 @@ test('a test delivery of Linear with a body of the user has the present time in 
   await b.end()
 })
 
-test('a refusal names the header, the member and the tolerance that it is about', async () => {
+test('a refusal names its header, member and tolerance', async () => {
   const b = await open(SECRET)
   const at = Math.floor(b.clock.now() / 1000)
   const long = 'x'.repeat(300)
@@ -356,7 +356,7 @@ test('a refusal names the header, the member and the tolerance that it is about'
   await b.end()
 })
 
-test('the curl command of a test delivery sends a body that begins with @ as it is, and reads no file', async () => {
+test('the curl command of a test delivery sends a body with a leading @ unchanged and reads no file', async () => {
   const b = await open(SECRET)
   const hook = await b.hook('github')
   const lines: string[] = []

@@ -45,7 +45,7 @@ test('a cron expression is read in the zone of the machine unless the job or the
   await b.end()
 })
 
-test('the setting comes before the zone of the machine, and a zone that is none is refused', async () => {
+test('the setting overrides the zone of the machine, and an invalid zone is refused', async () => {
   const config = { automation: { timezone: 'Asia/Tokyo' } }
   const b = await bench({ plugins, config, env: { TZ: 'America/Sao_Paulo' } })
   const { job } = (await b.request('POST', '/api/automation/jobs', body(morning))).body
@@ -63,7 +63,7 @@ const texts: readonly (readonly [expr: string, text: string])[] = [
   ['0 9 */2 * 1', 'At 09:00, every 2 days in a month, only on Monday (UTC)'],
   ['30 2,14 * * *', 'At 02:30 and 14:30 (UTC)'],
 ]
-test('nicknames of cron are accepted, and schedules are said in words', async () => {
+test('cron nicknames are accepted, and schedules are described in words', async () => {
   const b = await bench({ plugins, env: { TZ: 'UTC' } })
   for (const [expr, text] of texts) {
     const { status, body: reply } = await b.request('POST', '/api/automation/jobs', body({ mode: 'cron', expr }, expr))
@@ -77,7 +77,7 @@ test('nicknames of cron are accepted, and schedules are said in words', async ()
   await b.end()
 })
 
-test('a schedule that never comes is refused, with what is wrong', async () => {
+test('a schedule that never occurs is refused with the reason', async () => {
   const b = await bench({ plugins })
   for (const [schedule, text] of [
     [{ mode: 'cron', expr: '0 0 30 2 *' }, 'schedule.expr: "0 0 30 2 *" never matches: no year has such a day'],
@@ -105,7 +105,7 @@ test('a schedule that never comes is refused, with what is wrong', async () => {
   await b.end()
 })
 
-test('a home with cron jobs from before the default was the zone of the machine keeps UTC', async () => {
+test('a home with cron jobs from before the local zone default keeps UTC', async () => {
   const env = { TZ: 'America/Sao_Paulo' }
   const b = await bench({ plugins, env: { TZ: 'UTC' } })
   await b.put('daily', { name: 'daily', agent_name: 'report', prompt: 'Go.', schedule: morning })
@@ -132,7 +132,7 @@ test('a home with cron jobs from before the default was the zone of the machine 
   await moved.end()
 })
 
-test('an older home without cron expressions, or with a zone of its own, is left as it is', async () => {
+test('an older home without cron expressions or with its own zone is not changed', async () => {
   for (const [schedule, config] of [
     [{ mode: 'every', interval: '1h' }, {}],
     [{ ...morning, timezone: 'Asia/Tokyo' }, {}],
@@ -149,7 +149,7 @@ test('an older home without cron expressions, or with a zone of its own, is left
   }
 })
 
-test('a plan of a job says its schedule in words, or that it would be refused', async () => {
+test('a plan of a job describes its schedule or its refusal', async () => {
   const b = await bench({ plugins: [...plugins, audit, redaction, changes], env: { TZ: 'Europe/Vienna' } })
   const plan = async (schedule: unknown) => {
     const asked = { method: 'POST', path: '/api/automation/jobs', body: body(schedule) }
@@ -161,7 +161,7 @@ test('a plan of a job says its schedule in words, or that it would be refused', 
   await b.end()
 })
 
-test('an empty TZ is UTC, as the C library has it; without one the clock of the machine counts', async () => {
+test('an empty TZ is UTC like in the C library; without one the machine zone applies', async () => {
   const link = path.join(await temporaryFolder('zone'), 'localtime')
   await symlink('/usr/share/zoneinfo/Europe/Vienna', link)
   assert.is(machineTimezone('', link), 'UTC')

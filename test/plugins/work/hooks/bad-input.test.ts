@@ -130,7 +130,7 @@ return {"input": {"command": "echo", "args": [str(os.getpid())]}}`),
   assert.not.ok(isAlive(second))
 })
 
-test('a secret that stands where the words of a hook are cut is not left there by half', async () => {
+test('a secret at the cut of a hook output is not kept in part', async () => {
   const hidden = await openScene({}, { plugins: [redaction, vault] })
   try {
     await hidden.agent('free')

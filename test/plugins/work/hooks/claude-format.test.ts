@@ -66,7 +66,7 @@ const options = ['allow_once', 'reject_once'].map(kind => ({ optionId: kind, kin
 const ask = (kind: string, title: string) =>
   `ask ${JSON.stringify({ toolCall: { toolCallId: title, kind, title, rawInput: { command: title } }, options })}`
 
-test('exit status 2 blocks with standard error as the reason, on the tools that its matcher names', async () => {
+test('exit status 2 blocks with standard error as the reason, for the tools of its matcher', async () => {
   const { id, at } = await scene.session('free')
   const events = await scene.prompt(at, [ask('execute', 'rm -rf /'), ask('execute', 'ls'), ask('read', 'x')].join('\n'))
   assert.is(said(events), 'answer: reject_once\nanswer: allow_once\nanswer: allow_once\n')
@@ -92,7 +92,7 @@ test('exit status 2 blocks with standard error as the reason, on the tools that 
   })
 })
 
-test('a decision in JSON denies; what a prompt hook prints becomes context', async () => {
+test('a JSON decision denies; the output of a prompt hook becomes context', async () => {
   const { id, at } = await scene.session('free')
   const events = await scene.prompt(at, ask('fetch', 'https://example.org'))
   assert.is(said(events), 'answer: reject_once\n')
@@ -104,7 +104,7 @@ test('a decision in JSON denies; what a prompt hook prints becomes context', asy
   assert.match(refused.body.error, 'no secrets in prompts')
 })
 
-test('standard output: every decision that Claude Code knows', () => {
+test('standard output: every decision of Claude Code is supported', () => {
   const patch = (event: Parameters<typeof claudePatch>[0], said: unknown, payload = {}) =>
     claudePatch(event, payload, typeof said === 'string' ? said : JSON.stringify(said))
   assert.is(patch('permission.request', ''), undefined)
@@ -123,7 +123,7 @@ test('standard output: every decision that Claude Code knows', () => {
   assert.is(patch('permission.request', '{"decision": broken'), undefined)
 })
 
-test('matchers: names joined by |, with .* for anything; more of a regular expression is refused', () => {
+test('matchers: names joined by |, with .* for anything; other regular expressions are refused', () => {
   const matches = (matcher: string, tool: object) => claudeTest({ claude_matcher: matcher })(tool as never)
   assert.ok(matches('', { tool_name: 'execute' }))
   assert.ok(matches('*', { tool_name: 'execute' }))
@@ -147,7 +147,7 @@ test('matchers: names joined by |, with .* for anything; more of a regular expre
   }
 })
 
-test('input of other events and tools', () => {
+test('input of other events and tools is converted', () => {
   const about = { session_id: 's', workspace_root: '/w' }
   const input = (event: Parameters<typeof claudeInput>[0], more: object, metadata = {}) =>
     claudeInput(event, { ...about, event, ...more }, metadata) as Record<string, unknown>

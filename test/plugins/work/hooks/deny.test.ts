@@ -120,7 +120,7 @@ test('a hook rewrites a command before it is authorized and run', async () => {
   assert.equal(run.patch_applied, { input: { command: 'echo', args: ['would remove', 'precious'] } })
 })
 
-test('a hook that moves a file access is told that only commands can be changed', async () => {
+test('a hook that patches a file access gets the error that only commands can be changed', async () => {
   const { at } = await scene.session('free')
   const read = `call fs/read_text_file ${JSON.stringify({ path: path.join(scene.root, 'moved.txt') })}`
   const events = await scene.prompt(at, read)

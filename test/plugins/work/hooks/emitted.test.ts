@@ -343,7 +343,7 @@ const UNTOLD: Readonly<Record<string, readonly string[]>> = {
   'network.work': ['direction'],
 }
 
-test('every event tells what its matchers may name', () => {
+test('every event describes its matchable members', () => {
   const isKnown = (event: string, field: string) =>
     Object.entries(UNTOLD).some(([start, fields]) => event.startsWith(start) && fields.includes(field))
   const untold = emitted.flatMap(event =>

@@ -45,7 +45,7 @@ const question = (kind: string) => {
   return `ask ${JSON.stringify({ toolCall: { toolCallId: 'c1', title: 'rm x', kind, rawInput: { command: 'rm x' } }, options })}`
 }
 
-test('a hook on the answer to a permission is matched by tool and class, whoever answers', async () => {
+test('a hook on a permission answer is matched by tool and class, whoever answers', async () => {
   await scene.agent('careful', { permissions: 'approve-reads' })
   for (const [decision, wanted] of [
     ['reject-once', ['denied execute', 'resolved by class', 'resolved execute']],
@@ -69,7 +69,7 @@ test('a hook on the answer to a permission is matched by tool and class, whoever
   }
 })
 
-test('a hook on permission requests is asked in deny-all too, and cannot turn the refusal round', async () => {
+test('a hook on permission requests is called in deny-all too, and cannot reverse the refusal', async () => {
   const answer = await scene.program('allows', '#!/bin/sh\ncat >/dev/null\necho \'{"decision":"allow"}\'\n')
   await scene.configure({ allows: { event: 'permission.request', command: answer, mode: 'sync' } })
   await scene.agent('denied', { permissions: 'deny-all' })
@@ -87,7 +87,7 @@ test('a hook on permission requests is asked in deny-all too, and cannot turn th
   await scene.kernel.request('DELETE', '/api/settings/hooks/allows')
 })
 
-test('each file and command that the daemon sees to for an agent has an end: it succeeded, failed or was not permitted', async () => {
+test('each file access and command served by the daemon ends as succeeded, failed or not permitted', async () => {
   await scene.agent('free')
   await scene.agent('held', { permissions: 'deny-all' })
   const file = path.join(scene.root, 'notes.txt')

@@ -75,7 +75,7 @@ const NODE = `require('node:readline').createInterface({ input: process.stdin })
 })
 `
 
-test('a run fails when the extension process is unresponsive, answers invalidly, patches a forbidden field or does not support the event', async () => {
+test('a run fails when the extension process is unresponsive, invalid, forbidden or lacks the event', async () => {
   const hook = (name: string, event: string, more = '') =>
     `[[resources.hooks]]\nname = "${name}"\nevent = "${event}"\nmode = "sync"\n${more}`
   await mkdir(folder('odd'), { recursive: true })
@@ -121,7 +121,7 @@ test('a required hook denies while its extension process is not running', async 
   assert.is(run.outcome, 'failed')
 })
 
-test('a hook with neither a command nor a process is left out of its extension, and named', async () => {
+test('a hook with neither a command nor a process is skipped in its extension and named', async () => {
   await mkdir(folder('none'), { recursive: true })
   await writeFile(
     path.join(folder('none'), 'extension.toml'),

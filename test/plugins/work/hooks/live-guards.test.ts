@@ -49,7 +49,7 @@ async function written(hooks: Reply) {
 }
 
 for (const [way, { add, remove }] of Object.entries(WAYS))
-  test(`a guard that comes by ${way} while an agent runs holds from the next request on`, async () => {
+  test(`a guard added by ${way} while an agent runs applies from the next request on`, async () => {
     await scene.agent('free', { flags: '--modes=default,bypassPermissions' })
     const { at } = await scene.session('free')
     assert.is(said(await scene.prompt(at, 'mode')), 'mode bypassPermissions\n')
@@ -70,7 +70,7 @@ for (const [way, { add, remove }] of Object.entries(WAYS))
     await mode('bypassPermissions')
   })
 
-test('a required hook on tool calls holds from the next call on', async () => {
+test('a required hook on tool calls applies from the next call on', async () => {
   await scene.agent('writer')
   const { at } = await scene.session('writer')
   const file = { path: path.join(scene.root, 'made.txt'), content: 'made' }
@@ -82,7 +82,7 @@ test('a required hook on tool calls holds from the next call on', async () => {
   await remove('calls')
 })
 
-test('the list says from when a guard holds for an agent that cannot be kept asking', async () => {
+test('the list says when a guard applies for an agent that cannot be kept asking', async () => {
   await scene.agent('reckless', { flags: '--modes=bypassPermissions,acceptEdits' })
   const { id, at } = await scene.session('reckless')
   await scene.prompt(at, 'say hello')
@@ -111,7 +111,7 @@ test('the list says from when a guard holds for an agent that cannot be kept ask
   await remove('late')
 })
 
-test('an agent whose asking mode has an id of its own is kept asking', async () => {
+test('an agent whose asking mode has a separate id is kept asking', async () => {
   const mode = 'https://agentclientprotocol.com/protocol/session-modes#agent'
   const program = path.join(scene.root, 'copilot')
   await writeFile(program, `#!/bin/sh\nexec ${process.execPath} ${AGENT} '--modes=${mode},other'\n`, { mode: 0o755 })
@@ -123,7 +123,7 @@ test('an agent whose asking mode has an id of its own is kept asking', async () 
   await remove('early')
 })
 
-test('an agent of which it is known that it never asks is named as well', async () => {
+test('an agent known to never ask is named as well', async () => {
   const program = path.join(scene.root, 'pi-acp')
   await writeFile(program, `#!/bin/sh\nexec ${process.execPath} ${AGENT}\n`, { mode: 0o755 })
   await scene.agent('silent', { command: program })

@@ -34,7 +34,7 @@ test('patterns match characters, with brackets and backslashes', () => {
   }
 })
 
-test('a pattern that could not be tried is not valid', () => {
+test('an untestable pattern is invalid', () => {
   for (const glob of ['[', '[]', '[!]', '[^]', 'a[b', '[[a]', 'a]', '\\', 'a\\', '[z-a]', '[b-a]*', '[a-\\]']) {
     assert.not.ok(isGlob(glob), glob)
     const { problem = '' } = specOf({
@@ -44,7 +44,7 @@ test('a pattern that could not be tried is not valid', () => {
   }
 })
 
-test('every valid pattern can be tried, whatever is in it', () => {
+test('every valid pattern can be tested, whatever its content', () => {
   const signs = ['a', '-', '[', ']', '!', '^', '\\', '*', '?', '😀', '.', '$']
   const words = (length: number): string[] =>
     length === 0 ? [''] : words(length - 1).flatMap(word => signs.map(sign => word + sign))
@@ -57,7 +57,7 @@ test('every valid pattern can be tried, whatever is in it', () => {
   assert.ok(valid > 1000)
 })
 
-test('a text field cannot be matched by true or false', () => {
+test('a text member cannot be matched by true or false', () => {
   const spec = (matcher: object) => {
     const read = specOf({ name: 'x', event: 'tool.pre_call', command: 'true', matcher })
     return 'problem' in read ? read.problem : hookProblem(read.spec)
@@ -67,7 +67,7 @@ test('a text field cannot be matched by true or false', () => {
   assert.is(spec({ tool_read_only: false, tool_name: 'x*' }), undefined)
 })
 
-test('a member that a payload inherits is none of it', () => {
+test('an inherited member of a payload is not matched', () => {
   assert.not.ok(matcherTest({ autonomy: { constructor: '*a' } })({ autonomy: {} }))
 })
 

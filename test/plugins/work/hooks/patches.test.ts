@@ -96,7 +96,7 @@ test('a hook patches the prompt of a job before it fires; a patch that is not a 
   assert.is(await prompted(), 'say as written')
 })
 
-test('hooks of runs are matched by agent and workspace, cancel them, and hear whether they are tried again', async () => {
+test('run hooks are matched by agent and workspace, cancel runs, and learn whether they are retried', async () => {
   await request('DELETE', '/api/settings/hooks/change')
   const heard = path.join(scene.home, 'heard-runs')
   const hear = await scene.program('hear.sh', `#!/bin/sh\ncat >>'${heard}'\n`)
@@ -141,7 +141,7 @@ test('hooks of runs are matched by agent and workspace, cancel them, and hear wh
   assert.equal(failures.map(({ will_retry }) => will_retry).sort(), [false, true])
 })
 
-test('a hook cannot give a session a type that there is not', async () => {
+test('a hook cannot give a session an unknown type', async () => {
   const command = await scene.program('type.sh', answers({ session_type: 'banana' }))
   await scene.configure({ type: { event: 'session.pre_create', mode: 'sync', timeout: '60s', command } })
   const { id } = await scene.session('worker')

@@ -27,7 +27,7 @@ const ended = (id: string) =>
     return row.state === 'stopped' ? row : undefined
   }, 'the end of the session')
 
-test('an agent with a mode that never asks is kept asking, and the hook refuses what approve-all would allow', async () => {
+test('an agent with a mode that never asks is kept asking, and the hook refuses despite approve-all', async () => {
   await scene.agent('free', { flags: '--modes=default,bypassPermissions' })
   const { id, at } = await scene.session('free')
   const events = await scene.prompt(at, ['mode', ask('touch x'), ask('look', 'read')].join('\n'))
@@ -46,7 +46,7 @@ test('an agent stays asking when its session is switched to approve-all', async 
   assert.is(said(await scene.prompt(at, ['mode', ask('touch x')].join('\n'))), 'mode default\nanswer: reject_once\n')
 })
 
-test('an agent without a mode in which it asks is not started', async () => {
+test('an agent without an asking mode is not started', async () => {
   await scene.agent('reckless', { flags: '--modes=bypassPermissions,acceptEdits' })
   const { id, at } = await scene.session('reckless')
   const events = await scene.prompt(at, 'say hello')
@@ -55,7 +55,7 @@ test('an agent without a mode in which it asks is not started', async () => {
   assert.is((await ended(id)).failure?.kind, 'startup_failure')
 })
 
-test('an agent of which it is known that it never asks is not started', async () => {
+test('an agent known to never ask is not started', async () => {
   const program = path.join(scene.root, 'pi-acp')
   await writeFile(program, `#!/bin/sh\nexec ${process.execPath} ${AGENT}\n`, { mode: 0o755 })
   await scene.agent('silent', { command: program })
@@ -65,7 +65,7 @@ test('an agent of which it is known that it never asks is not started', async ()
   assert.not.match(said(events), 'hello')
 })
 
-test('the process of an agent that edits without asking ends at the first edit', async () => {
+test('the process of an agent that edits without asking is killed at the first edit', async () => {
   await scene.agent('sly')
   const { id, at } = await scene.session('sly')
   const done = { sessionUpdate: 'tool_call', toolCallId: 'u1', title: 'Edit a.js', kind: 'edit', status: 'completed' }
@@ -77,7 +77,7 @@ test('the process of an agent that edits without asking ends at the first edit',
   assert.match(failure?.summary, /"Edit a.js" without asking, although the required hook guard must approve/)
 })
 
-test('a longer patch than 64 KiB fails and says so, a shorter one is read whole', async () => {
+test('a patch over 64 KiB fails with the reason, and a shorter one is read whole', async () => {
   const long = (bytes: number) =>
     `#!/bin/sh\ncat > /dev/null\nprintf '{"message": "'\nhead -c ${bytes} /dev/zero | tr '\\0' x\nprintf '"}'\n`
   await scene.configure({
@@ -103,7 +103,7 @@ test('a longer patch than 64 KiB fails and says so, a shorter one is read whole'
   )
 })
 
-test('a matcher that can match no value is refused with the pattern to write instead', () => {
+test('a matcher that can match no value is refused with a suggested pattern', () => {
   const problem = (event: string, matcher: object) =>
     (specOf({ name: 'x', event, command: 'true', matcher }) as { problem?: string }).problem
   assert.is(

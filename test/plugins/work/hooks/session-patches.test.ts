@@ -43,7 +43,7 @@ test('a hook adds context to a prompt, before the message and in the journal', a
   assert.equal(texts(await scene.prompt(at, 'texts')), ['texts'], 'the next prompt has none')
 })
 
-test('a prompt that waits keeps the context of its hook', async () => {
+test('a queued prompt keeps the context of its hook', async () => {
   const { at } = await scene.session('free')
   const gate = scene.gate()
   await request('POST', `${at}/prompt`, { text: gate.line })
@@ -56,7 +56,7 @@ test('a prompt that waits keeps the context of its hook', async () => {
   assert.equal(JSON.parse(done.content.text), ['kept', 'texts'])
 })
 
-test('hooks see the new text of a prompt that waits, and refuse it', async () => {
+test('hooks see the edited text of a queued prompt, and refuse it', async () => {
   const { at } = await scene.session('free')
   const gate = scene.gate()
   await request('POST', `${at}/prompt`, { text: gate.line })
@@ -80,7 +80,7 @@ test('hooks see the new text of a prompt that waits, and refuse it', async () =>
   await scene.until(at, ({ type, content }) => type === 'agent_message' && content.text === 'mended\n')
 })
 
-test('a hook adds context to what the agent is given, and sees what an earlier hook added', async () => {
+test('a hook adds context to the agent input, and sees additions of earlier hooks', async () => {
   const { at } = await scene.session('free')
   const events = await patching('prompt.post_assemble', { context_blocks: ['last words'] }, () =>
     scene.prompt(at, 'texts'),
@@ -88,7 +88,7 @@ test('a hook adds context to what the agent is given, and sees what an earlier h
   assert.equal(texts(events).slice(-2), ['last words', 'texts'])
 })
 
-test('a hook moves a new session to another workspace, by ID or by any reference, and nowhere that is not', async () => {
+test('a hook moves a new session to an existing workspace by ID or reference, and to no other', async () => {
   const root = await realpath(await mkdtemp(path.join(os.tmpdir(), 'other-')))
   await mkdir(path.join(root, 'sub'))
   const other = (await request('POST', '/api/workspaces', { root_dir: root, name: 'elsewhere' })).body.workspace
@@ -111,7 +111,7 @@ test('a hook moves a new session to another workspace, by ID or by any reference
   await rm(root, { recursive: true })
 })
 
-test('a hook renames a session that is started again', async () => {
+test('a hook renames a restarted session', async () => {
   const { id, at } = await scene.session('free', { name: 'before' })
   await scene.prompt(at, 'say here')
   await request('POST', `${at}/prompt`, { text: 'exit 3' })
@@ -120,7 +120,7 @@ test('a hook renames a session that is started again', async () => {
   assert.equal([(await scene.row(id)).name, (await scene.row(id)).state], ['after', 'active'])
 })
 
-test('a hook refuses a stop that somebody asks for; a session that crashes stops whatever the hook says', async () => {
+test('a hook refuses a requested stop; a crashed session stops regardless', async () => {
   const { id, at } = await scene.session('free')
   await scene.prompt(at, 'say here')
   await patching('session.pre_stop', { deny: 'the build runs' }, async () => {
@@ -163,7 +163,7 @@ test('a hook raises the class of a permission, which is then judged by it, and c
   })
 })
 
-test('hooks are told who prompts', async () => {
+test('hooks get the actor of a prompt', async () => {
   const { id, at } = await scene.session('free')
   const command = await scene.program('other.sh', answers({}))
   const other = { event: 'turn.end', mode: 'sync', timeout: '60s', command, matcher: { input_class: 'automation' } }

@@ -13,7 +13,7 @@ test.after(() => scene.close())
 const event = 'input.pre_submit'
 const prompted = async (at: string) => said(await scene.prompt(at, 'say plain'))
 
-test('a disabled hook of the configuration switches off that of an agent, and its program ends', async () => {
+test('a disabled configuration hook disables that of an agent, and its program ends', async () => {
   const command = await scene.program('mark.py', warmPython('return {"message": "say marked"}'))
   const hook = `{ name: mark, event: ${event}, mode: sync, command: ${command}, warm: true, timeout: 30s }`
   await scene.agent('marked', { lines: ['hooks:', `  - ${hook}`] })
@@ -33,7 +33,7 @@ test('a disabled hook of the configuration switches off that of an agent, and it
   assert.equal(new Set(runs.map(({ source }) => source)), new Set(['agent_definition']))
 })
 
-test('a disabled hook alone makes nobody wait, and one of another event hides nothing', async () => {
+test('only disabled hooks cause no wait, and one of another event shadows nothing', async () => {
   await scene.agent('free')
   await scene.configure({ mark: { event: 'turn.start', command: '/bin/false', mode: 'sync', enabled: false } })
   const { at, id } = await scene.session('free')

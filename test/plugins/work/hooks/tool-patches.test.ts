@@ -36,7 +36,7 @@ async function called(id: string, hooks: readonly { event: string; patch: object
   return { status, body, outcomes: outcomes.map(run => run?.outcome), errors: outcomes.map(run => run?.error) }
 }
 
-test('a hook calls another tool instead, in whose name the rules and other hooks are asked', async () => {
+test('a hook replaces the called tool, whose name is used for rules and other hooks', async () => {
   const event = 'tool.pre_call'
   for (const patch of [{ name: 'hooks_events' }, { name: EVENTS }, { namespace: 'service', name: 'hooks_events' }]) {
     const { status, body } = await called(LIST, [{ event, patch }])
@@ -69,7 +69,7 @@ test('a hook declares a tool as writing, never as reading', async () => {
   assert.match(lowered.errors[0], /cannot declare a tool read-only/)
 })
 
-test('a hook changes the title and the result of a call, or makes it a failure', async () => {
+test('a hook changes the title and the result of a call, or fails it', async () => {
   const event = 'tool.post_call'
   const plain = await called(LIST, [{ event, patch: { title: 'Hooks of this place', result: 'nothing to see' } }])
   assert.equal(plain.body.result.content, [{ type: 'text', text: 'nothing to see' }], JSON.stringify(plain))
@@ -87,7 +87,7 @@ test('a hook changes the title and the result of a call, or makes it a failure',
   assert.equal([wrong.status, wrong.outcomes], [200, ['rejected']])
 })
 
-test('a hook words the failure of a call', async () => {
+test('a hook changes the error text of a call', async () => {
   const id = 'service__session_info'
   const given = { workspace_id: scene.workspaceId, session_id: 'ses_none' }
   const before = await called(id, [], given)
@@ -97,7 +97,7 @@ test('a hook words the failure of a call', async () => {
   assert.is(worded.body.error.message, 'ask Ann about it')
 })
 
-test('what an agent does itself cannot be changed by a hook, and the run says why', async () => {
+test('internal tools of an agent cannot be changed by a hook, and the run gives the reason', async () => {
   const command = await scene.program('late.sh', answers({ result: 'other' }))
   await scene.configure({ late: { event: 'tool.post_call', mode: 'sync', timeout: '60s', command } })
   const { id, at } = await scene.session('free')

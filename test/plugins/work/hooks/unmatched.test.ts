@@ -58,7 +58,7 @@ test('a matcher value that matches nothing known gets a warning in the list and 
   assert.not('agent' in (await warnings()), 'an agent of that name exists by now')
 })
 
-test('every field that a matcher may test is a field of the API', () => {
+test('every matchable field is a field of the API', () => {
   const declared = HookEvent.options.flatMap(event => fieldsOf(event))
   assert.equal(
     declared.filter(field => !(field in HookMatcher.entries)),
@@ -66,7 +66,7 @@ test('every field that a matcher may test is a field of the API', () => {
   )
 })
 
-test('a hook of an agent gets the warning as well', async () => {
+test('a hook of an agent gets the unmatched warning too', async () => {
   await scene.agent('own', {
     lines: ['hooks:', '  - {name: mine, event: turn.start, command: "true", matcher: {agent_name: nobody}}'],
   })

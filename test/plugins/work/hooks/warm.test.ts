@@ -57,7 +57,7 @@ const WELL: Readonly<Record<string, string>> = {
   ),
 }
 for (const [what, text] of Object.entries(WELL))
-  test(`a program that ${what} is understood`, async () => {
+  test(`output of a program that ${what} is parsed`, async () => {
     const name = what.replaceAll(' ', '-')
     await declared(name, text)
     for (const word of ['one', 'two', 'three']) assert.is(await prompted(word), `${word}!\n`)
@@ -74,7 +74,7 @@ const BADLY: Readonly<Record<string, readonly [string, RegExp]>> = {
   ],
 }
 for (const [what, [text, says]] of Object.entries(BADLY))
-  test(`a program that ${what} fails its run, and is started again`, async () => {
+  test(`a program that ${what} fails its run and is restarted`, async () => {
     const name = what.replaceAll(' ', '-')
     await declared(name, text, what.startsWith('closes') ? { timeout: '1500ms' } : {})
     assert.is(await prompted('plain'), 'plain\n')
@@ -87,7 +87,7 @@ for (const [what, [text, says]] of Object.entries(BADLY))
     await drop(`${name}-well`)
   })
 
-test('a program that ignores SIGTERM and the end of its input is ended with its declaration', async () => {
+test('a program that ignores SIGTERM and the end of its input is killed with its declaration', async () => {
   const ignores = 'signal.signal(signal.SIGTERM, signal.SIG_IGN)'
   const text = stays('line(id=asked["id"], patch={"message": "say " + str(os.getpid())})', ignores)
   await declared('ignores', `${text}time.sleep(1000)\n`)
