@@ -5,7 +5,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { HOSTILE, type McpScene, mcpScene } from './scene.js'
 
-const test = suite<{ scene: McpScene }>('servers that are not there yet')
+const test = suite<{ scene: McpScene }>('unavailable servers')
 test.before(async context => {
   context.scene = await mcpScene()
 })
@@ -19,7 +19,7 @@ const told = ({ status, body }: Awaited<ReturnType<typeof call>>) => [
   ...(body.error?.reason_codes ?? []),
 ]
 
-test('the first call of a tool waits for its server, which takes a while to start', async ({ scene }) => {
+test('the first call of a tool waits for the start of its server', async ({ scene }) => {
   const gate = path.join(scene.home, 'gate')
   const script = `until [ -e ${gate} ]; do sleep 0.05; done; exec ${process.execPath} ${HOSTILE} plain`
   const { status } = await scene.put('slow', { command: 'sh', args: ['-c', script] })
@@ -35,7 +35,7 @@ test('the first call of a tool waits for its server, which takes a while to star
   assert.equal(told(await call(scene, 'mcp__slow__nothing')), [404, 'tool_not_found', 'tool_unknown'])
 })
 
-test('a tool of a server that cannot be reached is unavailable with the reason, one of no server is unknown', async ({
+test('a tool of an unreachable server is unavailable with the reason, and one of no server is unknown', async ({
   scene,
 }) => {
   await scene.put('absent', { command: path.join(scene.home, 'no-such-program') })
@@ -47,7 +47,7 @@ test('a tool of a server that cannot be reached is unavailable with the reason, 
   assert.equal(told(await call(scene, 'mcp__nobody__echo')), [404, 'tool_not_found', 'tool_unknown'])
 })
 
-test('a secret of another consumer is refused when a server, hook or provider is declared', async ({ scene }) => {
+test('a secret of another consumer is refused in the declaration of a server, hook or provider', async ({ scene }) => {
   const foreign = await scene.put('thief', { command: 'true', secret_env: { X: 'vault:hooks/a/b' } })
   assert.equal([foreign.status, foreign.body.code], [400, 'mcp_server_invalid'])
   assert.match(foreign.body.error, /vault:hooks\/a\/b.*vault:mcp\//)
@@ -66,7 +66,9 @@ test('a secret of another consumer is refused when a server, hook or provider is
   assert.is((await scene.request('PUT', '/api/settings/hooks/thief', own)).status, 200)
 })
 
-test('a hook without a matcher is for every event of its name; a search gives at least one tool', async ({ scene }) => {
+test('a hook without a matcher applies to every event of its name; a search gives at least one tool', async ({
+  scene,
+}) => {
   const declaration = { name: 'all', event: 'session.post_create', command: 'true' }
   const put = await scene.request('PUT', '/api/settings/hooks/all', { declaration })
   assert.is(put.status, 200, JSON.stringify(put.body))

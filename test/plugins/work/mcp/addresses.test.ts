@@ -16,7 +16,7 @@ const answering = (...addresses: string[]): { lookup: LookupFunction; asked: () 
   return { lookup, asked: () => asked }
 }
 
-test('a name that leads elsewhere when it is connected to than when it was judged is refused', async () => {
+test('a name that resolves to another address at connection time than at the check is refused', async () => {
   let connections = 0
   const inner = createServer(socket => {
     connections++
@@ -36,7 +36,7 @@ test('a name that leads elsewhere when it is connected to than when it was judge
   inner.close()
 })
 
-test('a name that leads inward is refused at once', async () => {
+test('a name that resolves to an internal address is refused at once', async () => {
   const { lookup } = answering('169.254.169.254')
   const error = await guardedFetch(
     systemClock(),

@@ -7,7 +7,7 @@ import { eventually } from '../../../fixtures/session-world.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
 import { HOSTILE, mcpScene } from './scene.js'
 
-test('a server that does not start in its time is a fault with its name, the seconds, the setting and what it said last', async () => {
+test('a server with a start timeout is a fault with its name, the seconds, the setting and its last output', async () => {
   const scene = await mcpScene()
   try {
     const server = { command: process.execPath, args: [HOSTILE, 'hangs'], start_timeout: '1s' }
@@ -28,7 +28,7 @@ test('a server that does not start in its time is a fault with its name, the sec
   }
 })
 
-test('a call without an answer in its time is a fault that names the setting, and the server goes on', async () => {
+test('a call timeout is a fault that names the setting, and the server continues', async () => {
   const scene = await mcpScene()
   try {
     const file = path.join(await temporaryFolder('calls'), 'calls')
@@ -43,7 +43,7 @@ test('a call without an answer in its time is a fault that names the setting, an
   }
 })
 
-test('the last words of a server that died are shown, without secrets', async () => {
+test('the last output of a dead server is shown without secrets', async () => {
   const scene = await mcpScene({ env: { MY_TOKEN: 'the-value-of-a-variable' } })
   try {
     const script = 'echo "missing API_KEY, token $TOKEN" >&2; exit 3'

@@ -15,7 +15,7 @@ const BROKEN: readonly (readonly [text: string, place: RegExp])[] = [
   ['"hello"', /mcp\.json:1:1: a JSON object is expected/],
 ]
 
-test('no write goes into an mcp.json that cannot be read; the reply names file, line and column', async () => {
+test('no write goes into an unreadable mcp.json; the reply names file, line and column', async () => {
   const scene = await mcpScene()
   try {
     const { id, root } = await scene.workspace({ '.svc/mcp.json': '{}' })
@@ -46,7 +46,7 @@ test('no write goes into an mcp.json that cannot be read; the reply names file, 
   }
 })
 
-test('a member of another kind in the place of the servers is not hidden by a second one', async () => {
+test('a servers member of the wrong type is not hidden by a second one', async () => {
   const scene = await mcpScene()
   try {
     const file = path.join(scene.home, 'mcp.json')
@@ -74,7 +74,7 @@ test('an mcp.json with a byte order mark and comments is read and written, and b
   }
 })
 
-test('the doctor names each file that cannot be read, what that costs, and a server that failed', async () => {
+test('the doctor names each unreadable file with its effect, and a failed server', async () => {
   const scene = await mcpScene()
   try {
     const items = async () =>

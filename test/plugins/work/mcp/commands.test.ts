@@ -7,7 +7,7 @@ const add = mcp.surface.commands?.find(({ path }) => path === 'mcp add')
 if (!add) throw new Error('there is no svc mcp add')
 const entry = { kind: 'command', plugin: 'mcp', ...add, args: add.args ?? [], options: add.options ?? [] } as never
 
-test('svc mcp add takes a command and its arguments behind --', async () => {
+test('svc mcp add takes a command and its arguments after --', async () => {
   const given = async (...words: string[]) => {
     const { args, options } = await invocationOf(entry, words)
     return [args.name, args.command, options.arg, options.env]
@@ -20,7 +20,7 @@ test('svc mcp add takes a command and its arguments behind --', async () => {
   ])
 })
 
-test('words that no -- stands before are no arguments of the command', async () => {
+test('words without a preceding -- are no arguments of the command', async () => {
   const refusal = (...words: string[]) =>
     invocationOf(entry, words).then(
       () => '',

@@ -57,7 +57,7 @@ async function peek(by: Caller, server: string, what: string, of = ''): Promise<
   return body.result.content.map(({ text }: { text: string }) => text).join('')
 }
 
-test('a server that the agent of a sandboxed session brings cannot read the home of the daemon', async context => {
+test('an agent server of a sandboxed session cannot read the home of the daemon', async context => {
   const { inside, outside, secret, scene } = context
   assert.is(await peek(outside, 'own', 'read', secret), 'of the home')
   assert.is(await peek(inside, 'own', 'read', secret), 'ENOENT')
@@ -67,7 +67,7 @@ test('a server that the agent of a sandboxed session brings cannot read the home
   assert.match(await peek(inside, 'own', 'pid'), /^\d$/)
 })
 
-test('it works in the folders of the session, and what would run code outside is put aside when the session ends', async ({
+test('a confined server works in the session folders, and code to run outside is set aside at the end', async ({
   scene,
 }) => {
   const { root } = scene.world
@@ -90,7 +90,7 @@ test('it works in the folders of the session, and what would run code outside is
   )
 })
 
-test('what a server made that runs outside of every session is put aside when it ends', async ({ outside, scene }) => {
+test('files of a server that run outside every session are set aside at its end', async ({ outside, scene }) => {
   const { root } = scene.world
   const at = '/api/settings/mcp-servers/temporary'
   const server = { name: 'temporary', command: process.execPath, args: [SERVER], sandbox: 'default' }
@@ -103,7 +103,7 @@ test('what a server made that runs outside of every session is put aside when it
   assert.ok(readdirSync(root).includes('CLAUDE.local.md'))
 })
 
-test('sessions that are confined in another way have a process of their own, and the network of their sandbox', async ({
+test('sessions with other confinement have separate processes, with the network of their sandbox', async ({
   inside,
   offline,
   outside,
@@ -123,7 +123,7 @@ test('a server of the settings runs as its declaration says', async ({ inside, o
   assert.is(body.mcp_server.sandbox, 'offline')
 })
 
-test('a server of an agent or an extension runs in the sandbox that it names, also for a session without one', async ({
+test('a server of an agent or extension runs in its named sandbox, also without a sandboxed session', async ({
   scene,
   secret,
 }) => {
@@ -148,11 +148,7 @@ test('a server of an agent or an extension runs in the sandbox that it names, al
   assert.is(body.agent.mcp_servers[0].sandbox, 'offline')
 })
 
-test('one whose sandbox cannot be started is refused, and never started without', async ({
-  outside,
-  scene,
-  secret,
-}) => {
+test('a server with a failed sandbox is refused and never started without one', async ({ outside, scene, secret }) => {
   for (const [name, why] of [
     ['refused', 'only bubblewrap is supported'],
     ['unknown', 'there is no sandbox profile nowhere'],
@@ -165,7 +161,7 @@ test('one whose sandbox cannot be started is refused, and never started without'
   }
 })
 
-test('it is no server that an agent starts by itself', async ({ scene }) => {
+test('a server started by the agent itself is not confined by the daemon', async ({ scene }) => {
   const at = (await scene.world.session('outside', { sandbox: 'none' })).at
   const handed = JSON.parse(said(await scene.world.prompt(at, 'handed'))).map(({ name }: { name: string }) => name)
   assert.ok(handed.includes('plain') && handed.includes('own'))

@@ -41,7 +41,7 @@ const SPELLINGS = {
   text: 'x',
 }
 
-test('the mcp.json of the home is read with a byte order mark, in the spellings of other programs; a bad server costs itself', async () => {
+test('the mcp.json of the home is read with a byte order mark, in all dialects; a bad server is skipped', async () => {
   const text = (holder: string) => `\uFEFF{\n  "${holder}": ${JSON.stringify(SPELLINGS, undefined, 2)}\n}`
   await using scene = await world(text('mcpServers'))
   for (const holder of ['mcpServers', 'servers']) {
@@ -69,7 +69,7 @@ test('the mcp.json of the home is read with a byte order mark, in the spellings 
   assert.match(await scene.problems(), /mcp\.json has 65 servers; the first 64 are read/)
 })
 
-test('variables of the home’s files are those of the daemon; they are never shown, and a server without a value is refused by name', async () => {
+test('variables of home files come from the daemon and are never shown; a server without one is refused by name', async () => {
   const env = { WHOLE: `\${MY_TOKEN}`, PART: `x \${MY_TOKEN}`, DEFAULT: `\${NO_SUCH:-standard}` }
   const args = [EVERYTHING, 'stdio', `--token=\${env:MY_TOKEN}`]
   const servers = {
@@ -99,7 +99,7 @@ test('variables of the home’s files are those of the daemon; they are never sh
   assert.ok(written.includes(`x \${MY_TOKEN}`) && !written.includes(SECRET), written)
 })
 
-test('.svc/mcp.json and .svc/config.json of a workspace are read like .mcp.json: one bad server costs itself', async () => {
+test('.svc/mcp.json and .svc/config.json of a workspace are read like .mcp.json, and a bad server is skipped', async () => {
   await using scene = await world('{}')
   const good = { command: 'x', env: { PORT: 3100, TOKEN: `\${MY_TOKEN}` } }
   const { id } = await scene.workspace({

@@ -7,7 +7,7 @@ import { eventually } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { HOSTILE, mcpScene } from './scene.js'
 
-test('doctor that probes starts each MCP server once, ends it, and names those that cannot start with their last words', async () => {
+test('doctor --probe starts and ends each MCP server, and names failed ones with their last output', async () => {
   const scene = await mcpScene({ env: { MY_TOKEN: 'the-value-of-a-variable' } })
   try {
     const starts = path.join(scene.home, 'starts')

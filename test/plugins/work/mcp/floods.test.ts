@@ -11,7 +11,7 @@ for (const [how, limit] of [
   ['empty lines', /more than 1000 lines in a row that are not messages/],
   ['notifications', /it floods: a burst of over 200000 lines/],
 ] as const)
-  test(`a server that floods with ${how} is ended with the limit as the reason`, async () => {
+  test(`a server that floods with ${how} is killed with the limit as the reason`, async () => {
     const scene = await mcpScene()
     try {
       await scene.put('loud', { command: process.execPath, args: [HOSTILE, how, path.join(scene.home, 'loud.log')] })

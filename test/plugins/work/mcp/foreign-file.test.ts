@@ -31,7 +31,7 @@ async function world(servers: object, more: Readonly<Record<string, string>> = {
   }
 }
 
-test('.mcp.json of a workspace is mentioned before it is trusted, read in place afterwards, and never written', async () => {
+test('.mcp.json of a workspace is listed before the trust, read in place after it, and never written', async () => {
   await using scene = await world(
     { everything: { type: 'stdio', command: process.execPath, args: [EVERYTHING] }, both: { command: 'weaker' } },
     { '.svc/mcp.json': JSON.stringify({ mcpServers: { both: { command: 'stronger' } } }) },
@@ -63,7 +63,7 @@ test('.mcp.json of a workspace is mentioned before it is trusted, read in place 
   await rm(file)
 })
 
-test('each spelling of other programs is read, and a server that is wrong costs itself', async () => {
+test('each dialect is read, and an invalid server is skipped', async () => {
   await using scene = await world({
     numbers: { command: 'x', args: [1, true, `\${N:-two}`], env: { PORT: 3100, ON: true, NOT: null } },
     list: { command: ['uvx', 'tool'], args: null },
@@ -121,7 +121,7 @@ test('each spelling of other programs is read, and a server that is wrong costs 
   }
 })
 
-test('a variable is a secret of the workspace: the list says which command stores it, and never the daemon’s own value', async () => {
+test('a variable is a workspace secret: the list names the command that stores it, never the daemon value', async () => {
   await using scene = await world({
     gh: { command: process.execPath, args: [EVERYTHING], env: { TOKEN: `\${LEAKED}` } },
   })
@@ -138,7 +138,7 @@ test('a variable is a secret of the workspace: the list says which command store
   assert.not.match(text, 'of-the-daemon')
 })
 
-test('a .mcp.json that is a link to itself, or nested too deeply, is named and not ignored', async () => {
+test('a .mcp.json that is a circular link or nested too deeply is reported', async () => {
   await using scene = await world({})
   const file = path.join(scene.root, '.mcp.json')
   await rm(file)
@@ -151,7 +151,7 @@ test('a .mcp.json that is a link to itself, or nested too deeply, is named and n
   assert.match(await scene.problems(), /\.mcp\.json cannot be used: .*nested too deeply/)
 })
 
-test('a server that was left out is explained by its own fault when it is asked for', async () => {
+test('a request for a skipped server gives its own fault', async () => {
   await using scene = await world({ first: { type: 'sse', url: 'https://d.example' }, second: { args: [] } })
   await scene.trust()
   const { status, body } = await scene.request('GET', `/api/settings/mcp-servers/second?workspace_id=${scene.id}`)
@@ -160,7 +160,7 @@ test('a server that was left out is explained by its own fault when it is asked 
   assert.not.match(body.error, /sse/)
 })
 
-test('servers below the member of another file are named with the member that is read', async () => {
+test('servers below the member of another dialect are reported with the expected member', async () => {
   await using scene = await world({})
   const misspelt = JSON.stringify({ mcp_servers: { one: { command: 'x' } } })
   await writeFile(path.join(scene.root, '.mcp.json'), misspelt)

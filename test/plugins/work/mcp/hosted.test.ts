@@ -32,7 +32,7 @@ const send = (socketPath: string, body: object, path = '/api/mcp/connections') =
 
 const textOf = (result: unknown) => (result as { content: { text: string }[] }).content.map(({ text }) => text).join('')
 
-test('an agent finds tools of the daemon by search and calls them, as its session, through the server it was handed', async () => {
+test('an agent searches and calls daemon tools as its session through the hosted server', async () => {
   const { world, tools } = await openHosting()
   const { id, proxy } = await handed(world)
   assert.ok(proxy)
@@ -101,7 +101,7 @@ test('an agent finds tools of the daemon by search and calls them, as its sessio
   }
 })
 
-test('the nonce counts for its session alone, and until the first connection asks for more than what the server is', async () => {
+test('the nonce is valid for its session only, until the first connection asks for more', async () => {
   const { world } = await openHosting()
   const [one, other] = [await handed(world), await handed(world)]
   assert.ok(one.proxy && other.proxy)
@@ -132,7 +132,7 @@ test('the nonce counts for its session alone, and until the first connection ask
   }
 })
 
-test('mcp.hosted off hands no such server, and a server of that name is left alone', async () => {
+test('mcp.hosted off gives no hosted server, and a server with that name is unaffected', async () => {
   const { world } = await openHosting({ mcp: { hosted: false } })
   assert.is((await handed(world)).proxy, undefined)
   await world.close()

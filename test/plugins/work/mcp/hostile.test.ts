@@ -20,7 +20,7 @@ const known = (scene: McpScene, name: string) =>
 const shown = async (scene: McpScene, name: string, query = '') =>
   (await scene.request('GET', `/api/settings/mcp-servers/${name}${query}`)).body.mcp_server
 
-test('a server that ends names its tools unavailable and why, is started again, and hurts no other one', async () => {
+test('tools of an ended server are unavailable with the reason; it is restarted, and others are unaffected', async () => {
   const scene = await mcpScene()
   try {
     await hostile(scene, 'dies', 'plain')
@@ -45,7 +45,7 @@ test('a server that ends names its tools unavailable and why, is started again, 
   }
 })
 
-test('a server that has ended is started again by a call of its tools, like any other call', async () => {
+test('an ended server is restarted by a call of its tools', async () => {
   const scene = await mcpScene()
   try {
     await hostile(scene, 'dies', 'plain')
@@ -63,7 +63,7 @@ test('a server that has ended is started again by a call of its tools, like any 
   }
 })
 
-test('who searches waits for a server that nobody has asked yet; a list does not', async () => {
+test('a search waits for an unqueried server; a list does not', async () => {
   const clock = new VirtualClock()
   const scene = await mcpScene({ clock })
   try {
@@ -78,7 +78,7 @@ test('who searches waits for a server that nobody has asked yet; a list does not
   }
 })
 
-test('a program that nobody calls is ended after ten minutes, its tools stay, and the next call starts it', async () => {
+test('an unused program is ended after ten minutes, its tools stay, and the next call starts it', async () => {
   const clock = new VirtualClock()
   const scene = await mcpScene({ clock })
   try {
@@ -100,7 +100,7 @@ test('a program that nobody calls is ended after ten minutes, its tools stay, an
   }
 })
 
-test('a server that never starts is tried ever more seldom, however often it is asked', async () => {
+test('a server that never starts is retried with back-off, however many requests come', async () => {
   const scene = await mcpScene()
   try {
     await hostile(scene, 'broken', 'exits')
@@ -118,7 +118,7 @@ test('a server that never starts is tried ever more seldom, however often it is 
   }
 })
 
-test('a server that never answers keeps neither a list nor a search waiting, and is given up', async () => {
+test('a server that never answers blocks neither a list nor a search, and is abandoned', async () => {
   const clock = new VirtualClock()
   const scene = await mcpScene({ clock })
   try {
@@ -136,7 +136,7 @@ test('a server that never answers keeps neither a list nor a search waiting, and
   }
 })
 
-test('tools that cannot be used are left out and named, the others stay; no schema of a server is compiled', async () => {
+test('unusable tools are skipped and named, others stay; no server schema is compiled', async () => {
   const scene = await mcpScene()
   try {
     await hostile(scene, 'lies', 'lies')
@@ -162,7 +162,7 @@ test('tools that cannot be used are left out and named, the others stay; no sche
   }
 })
 
-test('an answer of ten megabytes ends the server, not the daemon', async () => {
+test('an answer of ten megabytes ends the server and not the daemon', async () => {
   const scene = await mcpScene()
   try {
     await hostile(scene, 'floods', 'floods')
@@ -175,7 +175,7 @@ test('an answer of ten megabytes ends the server, not the daemon', async () => {
   }
 })
 
-test('a server that does not read its input is ended, and its calls fail with that reason', async () => {
+test('a server that does not read its input is killed, and its calls fail with that reason', async () => {
   const scene = await mcpScene()
   try {
     await hostile(scene, 'deaf', 'deaf')
@@ -191,7 +191,7 @@ test('a server that does not read its input is ended, and its calls fail with th
   }
 })
 
-test('a tool that its server changes is another tool: what was approved is not called', async () => {
+test('a tool changed by its server is another tool, and its approved call is not made', async () => {
   const scene = await mcpScene()
   try {
     await hostile(scene, 'changes', 'changes')
@@ -212,7 +212,7 @@ test('a tool that its server changes is another tool: what was approved is not c
   }
 })
 
-test('a server of which a tool is being called is not removed, and its caller can give up', async () => {
+test('a server with a running call is not removed, and the caller can cancel', async () => {
   const scene = await mcpScene()
   try {
     await hostile(scene, 'busy', 'plain')

@@ -97,7 +97,7 @@ for (const [shape, limit] of [
   ['empty lines', JUNK],
   ['one endless body', SIZE],
 ] as const)
-  test(`a call that a server over HTTP answers with ${shape} fails with the limit, and others are answered meanwhile`, () =>
+  test(`a call over HTTP answered with ${shape} fails with the limit, and other requests are served`, () =>
     world(['reply', shape], async ({ scene }) => {
       await known(scene, 'mcp__web__more')
       const call = scene.call('mcp__web__more', {})
@@ -112,7 +112,7 @@ for (const [shape, limit] of [
   ['one endless event', SIZE],
   ['comments', JUNK],
 ] as const)
-  test(`a server over HTTP that sends ${shape} unasked is given up with the limit as the reason`, () =>
+  test(`a server over HTTP that sends ${shape} unasked is abandoned with the limit as the reason`, () =>
     world(['standing', shape], async ({ scene }) => {
       void scene.request('GET', '/api/settings/mcp-servers/web?probe=true')
       const failed = eventually(async () => {
@@ -126,7 +126,7 @@ for (const [shape, limit] of [
     }))
 
 for (const shape of ['events', 'answers that nobody asked for', 'events now and then'])
-  test(`a call that a server over HTTP answers with ${shape} without end hurts nobody, and its caller can give up`, () =>
+  test(`a call over HTTP answered with endless ${shape} blocks nothing, and its caller can cancel`, () =>
     world(['reply', shape], async ({ scene }) => {
       const { ended, giveUp } = await callOf(scene)
       await answersUntil(scene, sleep(1500))
@@ -134,7 +134,7 @@ for (const shape of ['events', 'answers that nobody asked for', 'events now and 
       assert.is(await ended, 'AbortError')
     }))
 
-test('calls that were given up leave a server that ends each stream at once no streams to open', () =>
+test('canceled calls leave no streams to reopen on a server that ends each stream at once', () =>
   world(['reply', 'streams that end at once'], async ({ scene, seen }) => {
     const calls = await Promise.all(Array.from({ length: 40 }, () => callOf(scene)))
     await eventually(async () => (await seen()).calls === calls.length, 'all calls')
@@ -152,7 +152,7 @@ for (const where of ['standing', 'reply']) {
     return where === 'reply' ? await callOf(scene) : undefined
   }
 
-  test(`a server that ends each stream at once and wants the next one without a pause is asked seldom (${where})`, () =>
+  test(`a server that ends each stream at once and asks for immediate retries is polled seldom (${where})`, () =>
     world([where, 'streams that end at once'], async ({ scene, seen }) => {
       const call = await called(scene)
       await eventually(async () => (await seen()).streams > 0, 'the first stream')
@@ -163,7 +163,7 @@ for (const where of ['standing', 'reply']) {
       call?.giveUp()
     }))
 
-  test(`a server that says without end that its tools changed is asked for them seldom (${where})`, () =>
+  test(`a server with endless tool change notices is listed seldom (${where})`, () =>
     world([where, 'lists that changed'], async ({ scene, seen }) => {
       const call = await called(scene)
       await answersUntil(scene, sleep(2500))
@@ -172,7 +172,7 @@ for (const where of ['standing', 'reply']) {
       call?.giveUp()
     }))
 
-  test(`a server that asks without end and takes no answers has few of them under way (${where})`, () =>
+  test(`a server with endless requests and no reading has few of them pending (${where})`, () =>
     world([where, 'questions'], async ({ scene, seen }) => {
       const call = await called(scene)
       await eventually(async () => (await seen()).answering > 0, 'an answer')

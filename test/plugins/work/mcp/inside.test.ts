@@ -40,7 +40,7 @@ test.after(async () => {
 const call = (tool: string, input: object) => ({ calls: [{ name: `mcp__svc__${tool}`, input }] })
 const callTool = (id: string, input: object) => call('tool_call', { id, input })
 
-test('in a sandbox an agent finds tools, calls a native, an extension and an MCP one, and waits for a person', async () => {
+test('an agent in a sandbox finds tools, calls a native, an extension and an MCP one, and waits for a user', async () => {
   const work = path.join(svc.folder, 'work')
   mkdirSync(work)
   writeFileSync(path.join(work, 'README.md'), 'Work.\n')
@@ -92,7 +92,7 @@ test('in a sandbox an agent finds tools, calls a native, an extension and an MCP
   assert.not.match(await svc.svc('agent', 'list'), REMOVED)
 })
 
-test('svc mcp add and svc mcp install hand on arguments, variables and references', async () => {
+test('svc mcp add and svc mcp install pass on arguments, variables and references', async () => {
   await svc.svc('mcp', 'add', 'added', '--env', 'A=1', '--', process.execPath, '--flag', 'x y')
   type Shown = { mcp_server: { args: string[]; env_keys: string[]; secret_env_keys?: string[] } }
   const added = (await svc.json<Shown>('mcp', 'show', 'added')).mcp_server
@@ -118,7 +118,7 @@ test('svc mcp add and svc mcp install hand on arguments, variables and reference
   assert.is(unseen.code, 2, unseen.stderr)
 })
 
-test('svc mcp install makes a server for the workspace around it where its entry is meant for one', async () => {
+test('svc mcp install creates a workspace server where its entry asks for one', async () => {
   const work = path.join(svc.folder, 'work')
   const scopes = async () => {
     const { mcp_servers: all } = await svc.json<{ mcp_servers: { name: string; scope: string }[] }>('mcp', 'list')
@@ -137,7 +137,7 @@ test('svc mcp install makes a server for the workspace around it where its entry
   assert.equal(await scopes(), ['global'])
 })
 
-test('a model is told of our tools in at most 8,000 bytes', () => {
+test('the description of our tools for a model has at most 8,000 bytes', () => {
   const [first] = model.asked
   const ours = (first?.toolSchemas ?? []).filter(text => text.includes('mcp__svc__'))
   assert.is(ours.length, 3)

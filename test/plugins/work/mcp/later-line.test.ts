@@ -27,7 +27,7 @@ async function overHttp() {
   return { url, methods, end: () => child.kill() }
 }
 
-test('a program that speaks the second line alone is used', async () => {
+test('a program with only the second protocol line is used', async () => {
   const scene = await mcpScene()
   try {
     await scene.put('later', program)
@@ -38,7 +38,7 @@ test('a program that speaks the second line alone is used', async () => {
   }
 })
 
-test('a server over HTTP that speaks the second line alone is used, and refuses the first one once', async () => {
+test('a server over HTTP with only the second line is used, and refuses the first line once', async () => {
   const server = await overHttp()
   const scene = await mcpScene()
   try {
@@ -53,7 +53,7 @@ test('a server over HTTP that speaks the second line alone is used, and refuses 
   }
 })
 
-test('tools that change are listed anew on the second line', async () => {
+test('changed tools are listed again on the second line', async () => {
   const server = await overHttp()
   const scene = await mcpScene()
   try {
@@ -70,7 +70,7 @@ test('tools that change are listed anew on the second line', async () => {
   }
 })
 
-test('a server without the method of the handshake is reported by its own refusal', async () => {
+test('a server without the handshake method is reported with its own refusal', async () => {
   const scene = await mcpScene()
   try {
     const refuse = `process.stdin.on('data', data => { for (const line of String(data).split('\\n').filter(Boolean)) {
@@ -85,7 +85,7 @@ test('a server without the method of the handshake is reported by its own refusa
   }
 })
 
-test('a server of both lines is spoken to by the first one', async () => {
+test('a server with both lines is used with the first', async () => {
   const scene = await mcpScene()
   try {
     await scene.put('everything', { command: process.execPath, args: [EVERYTHING] })
@@ -96,7 +96,7 @@ test('a server of both lines is spoken to by the first one', async () => {
   }
 })
 
-test('the daemon serves agents by either line', async () => {
+test('the daemon serves agents on either line', async () => {
   const { world } = await openHosting()
   try {
     for (const [mode, era] of [

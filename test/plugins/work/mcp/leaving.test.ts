@@ -34,7 +34,7 @@ async function world(work: (scene: McpScene, oauth: OAuthWorld) => Promise<void>
   }
 }
 
-test('a server that is removed takes its login along, which is revoked, and its secrets', () =>
+test('a removed server loses its secrets and its login, which is revoked', () =>
   world(async (scene, oauth) => {
     await scene.put('guarded', guarded(oauth))
     await login(scene)
@@ -49,7 +49,7 @@ test('a server that is removed takes its login along, which is revoked, and its 
     assert.is(revocations(oauth), 1)
   }))
 
-test('a server that gets another address loses the login to the first one; one that stays the same keeps it', () =>
+test('a server with a changed address loses its login; an unchanged one keeps it', () =>
   world(async (scene, oauth) => {
     await scene.put('guarded', guarded(oauth))
     await login(scene)
@@ -62,7 +62,7 @@ test('a server that gets another address loses the login to the first one; one t
     assert.is(revocations(oauth), 1)
   }))
 
-test('a workspace that is deleted takes the logins and the secrets of its servers along', () =>
+test('a deleted workspace deletes the logins and secrets of its servers', () =>
   world(async (scene, oauth) => {
     const { id } = await scene.workspace()
     const query = `?scope=workspace&workspace_id=${id}`
@@ -82,7 +82,7 @@ test('a workspace that is deleted takes the logins and the secrets of its server
     assert.is(revocations(oauth), 1)
   }))
 
-test('a logout while a login is exchanged, or a token renewed, counts: nobody is logged in afterwards', () =>
+test('a logout during a code exchange or token renewal wins: no login remains', () =>
   world(
     async (scene, oauth) => {
       await scene.put('guarded', guarded(oauth))
@@ -104,7 +104,7 @@ test('a logout while a login is exchanged, or a token renewed, counts: nobody is
     { ttl: 20 },
   ))
 
-test('a login that was begun before a logout ends nowhere', () =>
+test('a login started before a logout is refused', () =>
   world(async (scene, oauth) => {
     await scene.put('guarded', guarded(oauth))
     const address = await led(scene)
@@ -112,7 +112,7 @@ test('a login that was begun before a logout ends nowhere', () =>
     assert.is((await exchange(scene, { redirect_url: address })).body.code, 'mcp_auth_state_invalid')
   }))
 
-test('an answer without the issuer that its server promises to name is refused', () =>
+test('an answer without the promised issuer is refused', () =>
   world(async (scene, oauth) => {
     await scene.put('guarded', guarded(oauth))
     const address = new URL(await led(scene))

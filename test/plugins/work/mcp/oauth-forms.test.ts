@@ -116,7 +116,7 @@ for (const [what, form, path] of [
   ['by metadata at its root', { metadata: below }, '/oauth/authorize'],
   ['at the usual addresses', {}, '/authorize'],
 ] as const)
-  test(`a server of 2025-03-26 that names nobody logs in itself, ${what}`, () =>
+  test(`a server of 2025-03-26 without a named issuer is its own issuer, ${what}`, () =>
     inForm(form, {}, async (scene, server) => {
       assert.equal(
         server.asked.map(({ pathname }) => pathname),
@@ -125,7 +125,7 @@ for (const [what, form, path] of [
       assert.is((await call(scene, 'read')).text, 'Bearer token of base')
     }))
 
-test('one that names an authorization server which is somebody else is refused', async () => {
+test('an authorization server with another issuer is refused', async () => {
   const [scene, server] = [await mcpScene(), await guarded({ metadata: below, isNamed: true })]
   await scene.put('guarded', { url: server.url, auth: { registration: 'auto' } })
   const { body } = await scene.request('POST', `${at}/begin?scope=global`, { mode: 'manual' })
@@ -148,7 +148,7 @@ test('a call that needs more scopes asks for a login with them, and the server s
     assert.is((await call(scene, 'write')).text, 'Bearer token of base write')
   }))
 
-test('an id that is the address of a document is the client where such documents are read', async () => {
+test('a client id document URL is the client id where supported', async () => {
   const reads = (origin: string) => ({ ...above(origin), client_id_metadata_document_supported: true })
   for (const [metadata, client, registrations] of [
     [reads, DOCUMENT, 0],

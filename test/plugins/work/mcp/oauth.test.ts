@@ -22,7 +22,7 @@ async function logIn(scene: McpScene) {
 
 const who = (scene: McpScene) => scene.call('mcp__guarded__who', {})
 
-test('a login discovers, registers, and hands the server its token; the tools are called with it', async () => {
+test('a login discovers, registers, and gives the server its token; the tools are called with it', async () => {
   const [scene, oauth] = [await mcpScene(), await oauthWorld()]
   try {
     await scene.put('guarded', { url: oauth.url, auth: { registration: 'auto' } })
@@ -56,7 +56,7 @@ test('a login discovers, registers, and hands the server its token; the tools ar
   }
 })
 
-test('a token that expires is renewed, and one that is refused too; where that cannot be now, the login stays', async () => {
+test('an expired or refused token is renewed; a temporary failure keeps the login', async () => {
   const [scene, oauth] = [await mcpScene(), await oauthWorld({ ttl: 2 })]
   try {
     await scene.put('guarded', { url: oauth.url, auth: { registration: 'auto' } })
@@ -83,7 +83,7 @@ test('a token that expires is renewed, and one that is refused too; where that c
   }
 })
 
-test('a refresh token that was refused for good is not sent again; a new login helps', async () => {
+test('a permanently refused refresh token is not sent again; a new login helps', async () => {
   const [scene, oauth] = [await mcpScene(), await oauthWorld({ ttl: 2 })]
   try {
     await scene.put('guarded', { url: oauth.url, auth: { registration: 'auto' } })
@@ -111,7 +111,7 @@ test('a refresh token that was refused for good is not sent again; a new login h
   }
 })
 
-test('state, issuer and addresses are held to the server that the login was begun for', async () => {
+test('state, issuer and addresses must match the server of the login', async () => {
   const [scene, oauth] = [await mcpScene(), await oauthWorld()]
   try {
     await scene.put('guarded', { url: oauth.url, auth: { registration: 'auto' } })
@@ -163,7 +163,7 @@ test('state, issuer and addresses are held to the server that the login was begu
   }
 })
 
-test('the browser is shown a page when the login is done, and a server of the same name from elsewhere has no token', async () => {
+test('the browser shows a page after the login, and a foreign server of the same name has no token', async () => {
   const [scene, oauth] = [await mcpScene(), await oauthWorld()]
   try {
     await scene.put('guarded', { url: oauth.url, auth: { registration: 'auto' } })

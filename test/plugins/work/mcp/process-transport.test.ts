@@ -6,7 +6,7 @@ import { systemClock } from '../../../../kernel/plugin.js'
 import type { ProcessHandle } from '../../../../plugins/platform/processes/api.js'
 import { ProcessTransport } from '../../../../plugins/work/mcp/client/process-transport.js'
 
-test('what waits for a server that ends while it is written to is told of the end before the pipe breaks', async () => {
+test('a request to a server that ends during the write gets the end before the pipe error', async () => {
   const { stdin, stdout, stderr } = spawn(process.execPath, [
     '-e',
     'process.stdout.write("{}\\n"); setTimeout(() => process.exit(), 200)',
@@ -28,7 +28,7 @@ test('what waits for a server that ends while it is written to is told of the en
   assert.equal(order, ['closed', 'refused'])
 })
 
-test('what a server says last is read before its end is told', async () => {
+test('the last output of a server is read before its end is reported', async () => {
   const stderr = new PassThrough()
   const stream = () => new PassThrough()
   const handle = { stdin: stream(), stdout: stream(), stderr, exited: Promise.resolve(), stop: async () => {} }

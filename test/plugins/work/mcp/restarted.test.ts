@@ -55,7 +55,7 @@ const known = (scene: McpScene, tool: string) =>
   eventually(async () => (await scene.tools()).some(one => one.descriptor.id === `mcp__web__${tool}`), tool)
 
 for (const [how, ...args] of [['404'], ['400, as some do', '--refuses-with=400']])
-  test(`a server over HTTP that was started anew and refuses the old session with ${how} takes the next call`, () =>
+  test(`a restarted server over HTTP that refuses the old session with ${how} takes the next call`, () =>
     world(
       async (scene, server) => {
         await known(scene, 'echo')
@@ -72,7 +72,7 @@ for (const [how, ...args] of [['404'], ['400, as some do', '--refuses-with=400']
       ...args,
     ))
 
-test('calls that are refused together are each carried out once by the server that was started anew', () =>
+test('calls refused together are each made once on the restarted server', () =>
   world(async (scene, server) => {
     await known(scene, 'echo')
     await scene.call('mcp__web__echo', {})
@@ -87,7 +87,7 @@ test('calls that are refused together are each carried out once by the server th
     )
   }, 'echo'))
 
-test('a call while the server is away says that nothing answers; the first one after its return is carried out', () =>
+test('a call during an outage reports it, and the first one after it is made', () =>
   world(async (scene, server) => {
     await known(scene, 'echo')
     await scene.call('mcp__web__echo', {})
@@ -103,7 +103,7 @@ test('a call while the server is away says that nothing answers; the first one a
     assert.match(text ?? '', /^echo \d+ 1$/, why)
   }, 'echo'))
 
-test('a tool that its server changed while it was restarted is not called, and the new list is shown', () =>
+test('a tool changed by a server restart is not called, and the new list is shown', () =>
   world(async (scene, server) => {
     await known(scene, 'echo')
     await scene.call('mcp__web__echo', {})
@@ -114,7 +114,7 @@ test('a tool that its server changed while it was restarted is not called, and t
     await known(scene, 'more')
   }, 'echo'))
 
-test('a call whose server ends fails soon, and is not made again', () =>
+test('a call fails soon when its server ends, and is not repeated', () =>
   world(
     async (scene, server) => {
       await known(scene, 'hangs')
@@ -131,7 +131,7 @@ test('a call whose server ends fails soon, and is not made again', () =>
     'echo',
   ))
 
-test('tools of a server that was started anew are listed without a call, and a probe tells that it is away', () =>
+test('tools of a restarted server are listed without a call, and a probe reports the outage', () =>
   world(async (scene, server) => {
     await known(scene, 'echo')
     await server.kill()

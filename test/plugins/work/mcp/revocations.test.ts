@@ -88,7 +88,7 @@ const put = async (scene: Scene, name: string) => {
 const revocations = ({ oauth }: Scene) => oauth.asked.filter(one => one === REVOCATION).length
 const areOf = (refs: readonly string[], below: string) => refs.length > 0 && refs.every(ref => ref.startsWith(below))
 
-test('a revocation that fails is tried again after a restart until it succeeds, and doctor tells of it until then', () =>
+test('a failed revocation is retried after a restart until it succeeds, and doctor reports it until then', () =>
   world(async scene => {
     await put(scene, 'guarded')
     await scene.login('guarded')
@@ -117,7 +117,7 @@ test('a revocation that fails is tried again after a restart until it succeeds, 
     assert.is(revocations(scene), after)
   }))
 
-test('a logout of a server that is gone tries its revocation again at once', () =>
+test('a logout of a removed server retries its revocation at once', () =>
   world(async scene => {
     await put(scene, 'guarded')
     await scene.login('guarded')
@@ -133,7 +133,7 @@ test('a logout of a server that is gone tries its revocation again at once', () 
     assert.is((await scene.logout('guarded')).body.code, 'mcp_server_not_found')
   }))
 
-test('a login that follows a failed revocation is not revoked with the one before', () =>
+test('a login after a failed revocation is not revoked with the previous one', () =>
   world(async scene => {
     await put(scene, 'guarded')
     await scene.login('guarded')
@@ -150,7 +150,7 @@ test('a login that follows a failed revocation is not revoked with the one befor
     assert.equal(body.mcp_server.tools.length, 1)
   }))
 
-test('a revocation that fails for a week is given up, its tokens go, and a logout drops the item', () =>
+test('a revocation that fails for a week is abandoned with its tokens, and a logout drops the item', () =>
   world(async scene => {
     await put(scene, 'guarded')
     await scene.login('guarded')
@@ -170,7 +170,7 @@ test('a revocation that fails for a week is given up, its tokens go, and a logou
     assert.equal(await scene.doctor(), [])
   }))
 
-test('a server that an editor removes from mcp.json takes its login and secrets along after a while, and no other one', () =>
+test('a server removed from mcp.json by an editor loses its login and secrets after a while', () =>
   world(async scene => {
     const file = path.join(scene.home, 'mcp.json')
     const token = (name: string) => `vault:mcp/global/${name}/env/TOKEN`
@@ -204,7 +204,7 @@ test('a server that an editor removes from mcp.json takes its login and secrets 
     assert.is(revocations(scene), 1)
   }))
 
-test('a server that is missing from a workspace keeps its secrets until its files are trusted as they are', () =>
+test('a server missing in a workspace keeps its secrets until its files are trusted', () =>
   world(async scene => {
     const root = await temporaryFolder('root')
     const { id } = (await scene.ask('POST', '/api/workspaces/resolve', { path: root })).body.workspace
@@ -234,7 +234,7 @@ test('a server that is missing from a workspace keeps its secrets until its file
     await rm(root, { recursive: true })
   }))
 
-test('a server that its file switches off keeps its secrets; one that is gone from the file does not', () =>
+test('a server disabled in its file keeps its secrets; one removed from the file does not', () =>
   world(async scene => {
     const ref = 'vault:mcp/global/mine/env/TOKEN'
     const mine = { command: 'true', secret_env: { TOKEN: ref } }
@@ -250,7 +250,7 @@ test('a server that its file switches off keeps its secrets; one that is gone fr
     await eventually(async () => (await scene.refs()).length === 0, 'the end of the secret')
   }))
 
-test('an extension that is purged takes the logins to its servers along; one that is disabled or removed does not', () =>
+test('a purged extension deletes the logins of its servers; a disabled or removed one does not', () =>
   world(async scene => {
     const folder = path.join(scene.home, 'extensions', 'helper')
     const install = async (url = scene.oauth.url) => {
@@ -292,7 +292,7 @@ test('an extension that is purged takes the logins to its servers along; one tha
     await eventually(async () => (await scene.refs()).length === 0, 'the end of the login to the address before')
   }))
 
-test('an agent that is deleted takes the logins of its servers along; one whose file is broken does not', () =>
+test('a deleted agent deletes the logins of its servers; one with a broken file does not', () =>
   world(async scene => {
     const folder = path.join(scene.home, 'agents', 'helper')
     await mkdir(folder, { recursive: true })

@@ -7,7 +7,7 @@ import { eventually } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { EVERYTHING, FILESYSTEM, mcpScene } from './scene.js'
 
-test('a server that was added is listed, its tools are found and called, and it is removed', async () => {
+test('an added server is listed, its tools are found and called, and it is removed', async () => {
   const scene = await mcpScene()
   try {
     const added = await scene.put('everything', { command: process.execPath, args: [EVERYTHING] })
@@ -43,7 +43,7 @@ test('a server that was added is listed, its tools are found and called, and it 
   }
 })
 
-test('a name whose tools would have the ids of another server is refused, and named where a file has it', async () => {
+test('a name whose tool ids conflict with another server is refused, and named where a file has it', async () => {
   const scene = await mcpScene()
   try {
     const put = async (name: string) => {
@@ -65,7 +65,7 @@ test('a name whose tools would have the ids of another server is refused, and na
   }
 })
 
-test('what is saved in mcp.json counts with the next question, however soon and however alike it is', async () => {
+test('a saved mcp.json applies to the next request, however soon and similar', async () => {
   const scene = await mcpScene()
   try {
     const file = path.join(scene.home, 'mcp.json')
@@ -95,7 +95,7 @@ test('what is saved in mcp.json counts with the next question, however soon and 
   }
 })
 
-test('of one name the server of the workspace counts, its files count once they are trusted, and secrets are named only', async () => {
+test('a workspace server overrides one of its name, its files apply when trusted, and secrets are only names', async () => {
   const scene = await mcpScene()
   try {
     const { id, root } = await scene.workspace({ '.svc/mcp.json': '{}' })

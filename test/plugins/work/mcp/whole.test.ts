@@ -32,7 +32,7 @@ const world = () => {
   })
 }
 
-test('an agent searches and calls tools of an MCP server through the daemon; a person allows the call', async () => {
+test('an agent searches and calls MCP tools through the daemon, and a user allows the call', async () => {
   const daemon = await world()
   let client: Client | undefined
   try {
@@ -87,7 +87,7 @@ test('an agent searches and calls tools of an MCP server through the daemon; a p
   }
 })
 
-test('svc mcp serve offers what only reads to another client, and more where it is told so', async () => {
+test('svc mcp serve offers read-only tools to another client, and more with an option', async () => {
   const daemon = await world()
   const env = { PATH: process.env.PATH ?? '', HOME: daemon.home, SVC_HOME: daemon.home }
   try {

@@ -68,7 +68,7 @@ const ended = (base: string, turn: string) =>
     () => `the end of turn ${turn}`,
   )
 
-test('a prompt that was answered while its agent starts is in the history, and a restart says that it was not sent', async () => {
+test('a prompt accepted during the agent start is in the history, and a restart reports it as not sent', async () => {
   const prompted = await session('slow')
   const body = { text: 'say hello', idempotency_key: 'key-1', message_id: 'msg-1' }
   const { prompt } = await ask('POST', `${prompted.base}/prompt`, body)
@@ -108,7 +108,7 @@ test('a prompt that was answered while its agent starts is in the history, and a
   assert.is((await eventsOf(prompted.base)).filter(({ type }) => type === 'user_message').length, 1)
 })
 
-test('a prompt that the agent may have got is named by its turn; those that wait behind it run once, in their order', async () => {
+test('a prompt possibly sent is named by its turn; prompts queued behind it run once, in order', async () => {
   const { base } = await session('plain')
   const first = { text: 'say working\nsleep 60000', idempotency_key: 'key-1' }
   const running = (await ask('POST', `${base}/prompt`, first)).prompt
@@ -136,7 +136,7 @@ test('a prompt that the agent may have got is named by its turn; those that wait
   assert.equal(sent, [first.text, 'say second', 'say third'])
 })
 
-test('a session that is stopped says what became of the prompts that waited', async () => {
+test('a stopped session reports the result of its queued prompts', async () => {
   const { base } = await session('plain')
   await ask('POST', `${base}/prompt`, { text: 'sleep 60000' })
   const second = { text: 'say second', idempotency_key: 'key-2' }
@@ -148,7 +148,7 @@ test('a session that is stopped says what became of the prompts that waited', as
   assert.equal([again.status, again.body.prompt.status], [202, 'canceled'])
 })
 
-test('a prompt that only the journal has, only the table has, or that only the journal knows the end of', async () => {
+test('a prompt only in the journal, only in the table, or with its end only in the journal is repaired', async () => {
   const killed = await killedDaemon(async (world, sabotage) => {
     await world.agent('slow', { flags: '--load --slow-init=60000' })
     await world.agent('plain', { flags: '--load' })

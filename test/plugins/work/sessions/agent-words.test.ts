@@ -24,7 +24,7 @@ const name = (id: string) => eventually<string>(async () => (await world.row(id)
 const warnings = (events: readonly Reply[]) =>
   events.filter(({ type }) => type === 'runtime_warning').map(({ content }) => content.warning)
 
-test('an agent that names the session after its start-up instructions does not name it', async () => {
+test('a session title from an agent before the first prompt is ignored', async () => {
   const { id, at } = await world.session('plain')
   const title = `You are the agent plain, in session ${id}, workspace w at /tmp/rea`
   await world.prompt(at, `${update({ sessionUpdate: 'session_info_update', title })}\nsay hello`)
@@ -34,7 +34,7 @@ test('an agent that names the session after its start-up instructions does not n
   assert.is(await name(other.id), 'Greeting')
 })
 
-test('an update for another session is not shown in this one', async () => {
+test('an update for another session is not shown', async () => {
   const { at } = await world.session('plain')
   const foreign = {
     jsonrpc: '2.0',
@@ -48,7 +48,7 @@ test('an update for another session is not shown in this one', async () => {
   assert.is(said(events), 'before\nafter\n')
 })
 
-test('two messages that come one after the other do not run together', async () => {
+test('two consecutive messages stay separate', async () => {
   const { at } = await world.session('plain')
   const parts = [
     chunk('It has ', { messageId: 'a' }),
@@ -58,7 +58,7 @@ test('two messages that come one after the other do not run together', async () 
   assert.is(said(await world.prompt(at, parts.join('\n'))), 'It has issues.\n\nFixed.')
 })
 
-test('a notice of the agent program is a warning, and no answer', async () => {
+test('a notice of the agent program is a warning and no answer', async () => {
   const { at } = await world.session('plain')
   const notice = 'Model metadata for `acme-1` not found. Defaulting to fallback metadata; this can cause issues.'
   const events = await world.prompt(at, chunk(notice))
@@ -69,7 +69,7 @@ test('a notice of the agent program is a warning, and no answer', async () => {
   assert.equal(warnings(answered), ['agent_notice'])
 })
 
-test('a turn of blank text, thoughts or a plan alone is told to be without an answer', async () => {
+test('a turn with only blank text, thoughts or a plan is reported to have no answer', async () => {
   const { at } = await world.session('plain')
   const plan = update({ sessionUpdate: 'plan', entries: [{ content: 'a', status: 'pending', priority: 'low' }] })
   for (const text of [chunk('  \n'), 'think hm', plan]) {
@@ -78,7 +78,7 @@ test('a turn of blank text, thoughts or a plan alone is told to be without an an
   assert.equal(warnings(await world.prompt(at, `think hm\nsay done`)), [])
 })
 
-test('fewer tokens of a context that was small are no shortened context', async () => {
+test('fewer tokens of a small context are no compaction', async () => {
   const { at } = await world.session('plain')
   const used = (tokens: number) => update({ sessionUpdate: 'usage_update', used: tokens, size: 200_000 })
   const kinds = async (...tokens: number[]) =>
@@ -87,7 +87,7 @@ test('fewer tokens of a context that was small are no shortened context', async 
   assert.ok((await kinds(90_000, 5000)).includes('session.compaction_fired'))
 })
 
-test('a prompt that fails for a login names the secrets that the agent is not given', async () => {
+test('a login failure of a prompt names the secrets withheld from the agent', async () => {
   const { at } = await world.session('late')
   await world.kernel.request('POST', `${at}/prompt`, { text: 'say hello' })
   const { content } = await world.until(at, event => event.type === 'error')
@@ -95,7 +95,7 @@ test('a prompt that fails for a login names the secrets that the agent is not gi
   assert.match(content.error, /env_allow/)
 })
 
-test('a mode of the agent is set where it keeps what the session promises', async () => {
+test('an agent mode is set where it keeps the promises of the session', async () => {
   const { id, at } = await world.session('moded')
   const set = (agent_mode: string) => world.kernel.request('PATCH', at, { name: 'moded', agent_mode })
   assert.is((await set('plan')).body.code, 'agent_mode_invalid', 'it has no process yet')
@@ -117,7 +117,7 @@ test('a mode of the agent is set where it keeps what the session promises', asyn
   assert.is((await world.row(id)).permissions, 'approve-reads')
 })
 
-test('a session is taken over where that is said, and the holder before is told', async () => {
+test('a session is taken over on request, and the former holder is informed', async () => {
   const { id, at } = await world.session('plain')
   const attach = (attached_to: string, more: object = {}) =>
     world.kernel.request('POST', `${at}/attach`, { attached_to, ...more })
@@ -130,7 +130,7 @@ test('a session is taken over where that is said, and the holder before is told'
   assert.equal([(await attach('desk')).status, (await attach('desk')).body.code], [409, 'session_attached'])
 })
 
-test('a command of several words is shown as a person would type it', async () => {
+test('a command of several words is shown quoted as typed', async () => {
   const { at } = await world.session('moded')
   const toolCall = {
     toolCallId: 'c',
@@ -145,7 +145,7 @@ test('a command of several words is shown as a person would type it', async () =
   await world.kernel.request('POST', `${at}/prompt/cancel`)
 })
 
-test('an effort with which the agent began and that a model has not is against no wish', async () => {
+test('an initial effort of the agent that the model lacks is no conflict', async () => {
   await world.agent('odd', { flags: '--options --effort=odd' })
   const { at } = await world.session('odd', { model: 'large' })
   assert.equal(warnings(await world.prompt(at, 'say x')), [])

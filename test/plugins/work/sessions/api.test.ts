@@ -68,7 +68,7 @@ async function codeOf(work: Promise<unknown>): Promise<string | undefined> {
   return error instanceof Fault ? error.code : undefined
 }
 
-test('create, run, stop, and what is told of it', async () => {
+test('a session is created, run and stopped, with its events', async () => {
   const made = await guest.create('plain')
   assert.equal([made.state, made.type, made.name], ['active', 'system', 'a job'])
   const outcome = await run(made.id, 'env GUEST\necho')
@@ -91,7 +91,7 @@ test('create, run, stop, and what is told of it', async () => {
   assert.is(await codeOf(guest.create('nobody')), 'agent_not_found')
 })
 
-test('a turn that fails is an outcome, what keeps one from beginning is thrown', async () => {
+test('a failed turn is an outcome, and a refused start is thrown', async () => {
   const made = await guest.create('plain')
   const at = `/api/workspaces/${world.workspaceId}/sessions/${made.id}`
   const gate = world.gate()

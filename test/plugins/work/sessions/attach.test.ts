@@ -19,7 +19,7 @@ const refusal = async (method: string, url: string, body?: unknown) => {
 }
 const summary = async () => (await request('GET', '/api/sessions/attention-summary')).body
 
-test('one holder at a time: the same one may go on, another is refused until the time is over', async () => {
+test('a session has one holder at a time: it may continue, and another is refused until the expiry', async () => {
   const { id, at } = await world.session('plain')
   const held = await request('POST', `${at}/attach`, { attached_to: 'desk', ttl_seconds: 60 })
   assert.is(held.status, 200)
@@ -40,7 +40,7 @@ test('one holder at a time: the same one may go on, another is refused until the
   )
 })
 
-test('what cannot be attached to', async () => {
+test('invalid attachments are refused', async () => {
   const { at } = await world.session('plain')
   assert.equal(await refusal('POST', `${at}/attach`, { ttl_seconds: 86_401 }), [400, 'attach_invalid'])
   assert.equal(await refusal('POST', `${at}/attach`, { attached_to: 'x'.repeat(201) }), [400, 'attach_invalid'])
@@ -52,7 +52,7 @@ test('what cannot be attached to', async () => {
   assert.equal(await refusal('POST', `${at}/attach`, {}), [409, 'session_not_attachable'])
 })
 
-test('a session that ended a turn unseen is counted until somebody looks at it', async () => {
+test('a session with an unseen finished turn is counted until viewed', async () => {
   const { id, at } = await world.session('plain')
   const before = await summary()
   await world.prompt(at, 'say done')
@@ -78,7 +78,7 @@ test('a session that ended a turn unseen is counted until somebody looks at it',
   await request('POST', `${at}/presence`, { visible: true })
 })
 
-test('a session that asks needs you', async () => {
+test('a session with a question needs attention', async () => {
   const { at } = await world.session('reads')
   const { needs_you } = await summary()
   const options = [{ optionId: 'a', name: 'a', kind: 'allow_once' }]
@@ -90,7 +90,7 @@ test('a session that asks needs you', async () => {
   assert.is((await summary()).needs_you, needs_you)
 })
 
-test('the archive takes stopped sessions: lists leave them out and no prompt starts them', async () => {
+test('archived stopped sessions are omitted from lists, and no prompt starts them', async () => {
   const { id, at } = await world.session('plain')
   assert.equal(await refusal('POST', `${at}/archive`), [409, 'session_not_stopped'])
   await request('POST', `${at}/stop`)
@@ -111,7 +111,7 @@ test('the archive takes stopped sessions: lists leave them out and no prompt sta
   assert.ok((await ids('')).includes(id))
 })
 
-test('who follows the list is told of each change, and goes on where it was', async () => {
+test('a follower of the list gets each change, and resumes at its position', async () => {
   const stream = await readStream(world.home, '/api/sessions/catalog-stream')
   const { id } = await world.session('plain')
   const made = await stream.next(frame => frame.data.session_id === id)

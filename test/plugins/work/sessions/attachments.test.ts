@@ -38,7 +38,7 @@ const refusal = async (at: string, body: Uint8Array, headers?: Record<string, st
 const folder = (at: string) => path.join(world.home, 'sessions', at.split('/').at(-1) ?? '', 'attachments')
 const files = (at: string) => (existsSync(folder(at)) ? readdirSync(folder(at)) : [])
 
-test('a file is stored as it came, and given back', async () => {
+test('a file is stored unchanged and returned', async () => {
   const { at } = await world.session('plain')
   const { status, body } = await upload(at, form('../../etc/Bild ä.png', 'image/png', PNG))
   assert.is(status, 201, JSON.stringify(body))
@@ -68,7 +68,7 @@ test('a file is stored as it came, and given back', async () => {
   assert.is((await world.kernel.request('DELETE', `${at}/attachments/..%2f..%2fmeta.json`)).status, 404)
 })
 
-test('what is not what it says, ends early or is too large leaves nothing behind', async () => {
+test('a mislabelled, truncated or oversized file leaves nothing behind', async () => {
   const { at } = await world.session('plain')
   const html = Buffer.from('<script>alert(1)</script>')
   assert.equal(await refusal(at, form('a.png', 'image/png', html)), [415, 'attachment_type'])
@@ -95,7 +95,7 @@ test('what is not what it says, ends early or is too large leaves nothing behind
   assert.equal(files(at), [])
 })
 
-test('a caller that says more bytes than it sends leaves nothing behind', async () => {
+test('a request with fewer bytes than announced leaves nothing behind', async () => {
   const { at } = await world.session('plain')
   const body = form('a.txt', 'text/plain', Buffer.from('x'.repeat(100_000)), '')
   const sent = httpRequest({
@@ -112,7 +112,7 @@ test('a caller that says more bytes than it sends leaves nothing behind', async 
   assert.equal(files(at), [])
 })
 
-test('files go along with a prompt as far as the agent takes them', async () => {
+test('files are attached to a prompt as far as the agent supports them', async () => {
   const sees = await world.session('sees')
   const image = (await upload(sees.at, form('a.png', 'image/png', PNG))).body.attachment.id
   const text = (await upload(sees.at, form('a.txt', 'text/plain', Buffer.from('inside of it')))).body.attachment.id

@@ -79,7 +79,7 @@ const ask = (kind: string, rawInput: object) =>
     options: ['allow_once', 'allow_always', 'reject_once'].map(one => ({ optionId: one, name: one, kind: one })),
   })}`
 
-test('new, events, approve, history, transcript, resume', async () => {
+test('session commands: new, events, approve, history, transcript, resume', async () => {
   const started = await run(commands.runNew, {}, { workspace: world.workspaceId, agent: 'reads', name: 'by hand' })
   const session_id = /ses_[0-9a-f]{16}/.exec(started)![0]
   assert.equal(made, [session_id], 'for --quiet')
@@ -125,7 +125,7 @@ test('new, events, approve, history, transcript, resume', async () => {
   await rejects(run(commands.runEvents, { session_id: 'ses_0' }), /404/)
 })
 
-test('the report agent in mode approve-reads: asks for its command and for its write', async () => {
+test('the report agent in mode approve-reads asks for its command and its write', async () => {
   const agent = fileURLToPath(new URL('../../../../examples/agents/report/agent.ts', import.meta.url))
   await world.agent('report', {
     permissions: 'approve-reads',

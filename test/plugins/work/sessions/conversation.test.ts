@@ -21,7 +21,7 @@ const answer = (at: string, id: string, body: Reply) => request('POST', `${at}/c
 const over = (at: string, turn: string) =>
   world.until(at, event => event.turn_id === turn && (event.type === 'done' || event.type === 'error'))
 
-test('a question in words waits for a person and is answered by choice or text, once', async () => {
+test('a text question waits for a user and is answered by choice or text, once', async () => {
   const { id, at } = await world.session('plain')
   assert.equal(await pending(at), [])
   const choices = {
@@ -75,7 +75,7 @@ test('a question in words waits for a person and is answered by choice or text, 
   assert.match(said(await world.events(at)), /"content":\{"name":"mine"\}/)
 })
 
-test('a question that nobody answers ends with its time, its turn, or at once', async () => {
+test('an unanswered question ends with its time limit, its turn, or at once', async () => {
   const { at } = await world.session('plain')
   const late = await begin(at, asks({ name: { type: 'string' } }))
   await over(at, late)
@@ -93,7 +93,7 @@ test('a question that nobody answers ends with its time, its turn, or at once', 
   assert.match(warned.content.text, /declined without being asked: its form has a field a of the type object/)
 })
 
-test('the fields of a form are asked one after the other; optional ones may be skipped, and bounds hold', async () => {
+test('form fields are asked one after the other; optional ones may be skipped, and limits apply', async () => {
   const { at } = await world.session('plain')
   const colors = ['Red', 'Blue'].map(color => ({ const: color, title: `${color} — a colour` }))
   const fields = {
@@ -137,7 +137,7 @@ test('the fields of a form are asked one after the other; optional ones may be s
   assert.match(said(await world.events(at, `?turn_id=${declined}`)), /"action":"decline"/)
 })
 
-test('a recap tells where a session stands', async () => {
+test('a recap summarizes the state of a session', async () => {
   const { id, at } = await world.session('plain', { model: 'huge' })
   await world.prompt(at, 'say one')
   await world.prompt(at, 'say two')
@@ -154,7 +154,7 @@ test('a recap tells where a session stands', async () => {
   await request('POST', `${at}/stop`)
 })
 
-test('the slash commands of an agent, while it runs', async () => {
+test('slash commands of an agent are listed while it runs', async () => {
   const { at } = await world.session('plain')
   const empty = (await request('GET', `${at}/commands`)).body
   assert.equal(empty.commands, [])
@@ -170,7 +170,7 @@ test('the slash commands of an agent, while it runs', async () => {
   await request('POST', `${at}/stop`)
 })
 
-test('a prompt that waits steers the turn that runs, once for one key', async () => {
+test('a queued prompt steers the running turn, once per key', async () => {
   const { at } = await world.session('plain')
   const tool = { sessionUpdate: 'tool_call', toolCallId: 't', title: 'look', kind: 'read', status: 'completed' }
   const gate = world.gate()

@@ -24,7 +24,7 @@ const update = (fields: object) => `update ${JSON.stringify(fields)}`
 const ended = (at: string, turn: string) =>
   world.until(at, event => event.turn_id === turn && (event.type === 'done' || event.type === 'error'))
 
-test('usage is what the agent told, and nothing is guessed', async () => {
+test('usage is the reported one without estimates', async () => {
   const { at } = await world.session('plain')
   const usage = async () => (await request('GET', `${at}/usage`)).body.usage
   const none = { turn_count: 0, input_tokens: null, output_tokens: null, total_tokens: null, total_cost: null }
@@ -37,7 +37,7 @@ test('usage is what the agent told, and nothing is guessed', async () => {
   assert.equal(await usage(), { ...none, ...told, cost_source: 'agent_reported', cost_status: 'actual' })
 })
 
-test('what a journal comes to is counted on from what was counted, and a rare event is looked for where it may be', async () => {
+test('journal totals are counted incrementally, and rare events are searched where possible', async () => {
   const read: number[] = []
   const payload = encodeEvent({ type: 'user_message', turnId: 't', content: { text: 'x' } }, 'evt_0', 0)
   const journal = (last: number) =>
@@ -85,7 +85,7 @@ test('what a journal comes to is counted on from what was counted, and a rare ev
   )
 })
 
-test('usage is told after a stop and a restart', async () => {
+test('usage is available after a stop and a restart', async () => {
   const { at } = await world.session('plain')
   await world.prompt(at, update({ sessionUpdate: 'usage_update', used: 7, size: 100 }))
   await request('POST', `${at}/stop`)
@@ -94,7 +94,7 @@ test('usage is told after a stop and a restart', async () => {
   assert.equal([usage.turn_count, usage.total_tokens], [1, 7])
 })
 
-test('interactions: what waits, what was answered, what nobody answered, what was canceled or left', async () => {
+test('interactions are pending, answered, expired, canceled or abandoned', async () => {
   const { id, at } = await world.session('asking')
   const options = ['allow_once', 'reject_once'].map(kind => ({ optionId: kind, name: kind, kind }))
   const ask = `ask ${JSON.stringify({ toolCall: { toolCallId: 'c', title: 'rm', kind: 'delete' }, options })}`
@@ -129,7 +129,7 @@ test('interactions: what waits, what was answered, what nobody answered, what wa
   assert.is((await request('GET', `${at}/inspect?include_recent_wake_events=true`)).body.health.session_id, id)
 })
 
-test('wait: for the end of a turn, for a stop, until the time is over and on from there', async () => {
+test('wait returns at the end of a turn, at a stop, or at its time limit, and resumes', async () => {
   const { at } = await world.session('plain')
   const wait = async (body: object) => (await request('POST', `${at}/wait`, { timeout_ms: 10_000, ...body })).body
   assert.equal([(await wait({})).outcome, (await wait({})).state], ['reached', 'idle'])
@@ -154,7 +154,7 @@ test('wait: for the end of a turn, for a stop, until the time is over and on fro
   )
 })
 
-test('repair finds nothing in a whole transcript and leaves an active session alone unless it is forced', async () => {
+test('repair finds nothing in an intact transcript and skips an active session unless forced', async () => {
   const { at } = await world.session('plain')
   await world.prompt(at, 'say x')
   const repair = async (force = '') => (await request('POST', `${at}/repair?dry_run=true${force}`)).body.repair
@@ -170,7 +170,7 @@ test('repair finds nothing in a whole transcript and leaves an active session al
   assert.equal([(await repair()).issues, (await repair()).actions, (await repair()).persisted], [[], [], false])
 })
 
-test('the queue: listed, changed, taken out; only what waits', async () => {
+test('only waiting prompts of the queue can be listed, changed and removed', async () => {
   const { at } = await world.session('plain')
   const gate = world.gate()
   await request('POST', `${at}/prompt`, { text: gate.line })
@@ -194,7 +194,7 @@ test('the queue: listed, changed, taken out; only what waits', async () => {
   assert.not.match(texted, /one|two/)
 })
 
-test('steering takes over at the next tool result, before what waits; without one it waits its turn', async () => {
+test('steering applies at the next tool result, before queued prompts; without one it is queued', async () => {
   const { at } = await world.session('plain')
   assert.is((await request('POST', `${at}/steer`, { text: 'say left' })).body.code, 'no_active_prompt')
   const tool = (status: string) => update({ sessionUpdate: 'tool_call', toolCallId: 'c', title: 'T', status })

@@ -38,7 +38,7 @@ test.before(async () => {
 })
 test.after(() => world.close())
 
-test('a variable that looks like a secret reaches an agent only by name; a slot gives it under another name', async () => {
+test('a secret-like variable reaches an agent only by name; a slot gives it another name', async () => {
   const { at } = await world.session('plain')
   const names = ['ALLOWED_TOKEN', 'WITHHELD_API_KEY', 'SOURCE_SECRET', 'GIVEN_KEY', 'SPARE_KEY']
   assert.equal(
@@ -55,7 +55,7 @@ test('a variable that looks like a secret reaches an agent only by name; a slot 
   )
 })
 
-test('an agent that wants a login: the error names the withheld variables and how to let one through', async () => {
+test('the error of a required login names withheld variables and how to pass one', async () => {
   const { at } = await world.session('login')
   const { failure } = (await world.prompt(at, 'say hello')).at(-1)
   assert.match(failure.summary, /requires a login: Authentication required: please/)
@@ -64,7 +64,7 @@ test('an agent that wants a login: the error names the withheld variables and ho
   assert.not.match(failure.summary, /ALLOWED_TOKEN|withheld-1/)
 })
 
-test('a required secret that is not there keeps the provider from starting, and is named', async () => {
+test('a missing required secret prevents the start of the provider, and is named', async () => {
   const folder = path.join(world.root, '.svc', 'agents', 'strict')
   await mkdir(folder, { recursive: true })
   await writeFile(path.join(folder, 'AGENT.md'), '---\nname: strict\nprovider: strict\n---\nDo as told.\n')

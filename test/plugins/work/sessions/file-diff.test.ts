@@ -7,7 +7,7 @@ import { boundedDiffs } from '../../../../plugins/work/sessions/questions/shown.
 const patchOf = (before: string | undefined, after: string) => fileDiff('a', before, after).patch.split('\n')
 const numbered = (count: number, from = 0) => Array.from({ length: count }, (_, at) => `line ${at + from}\n`).join('')
 
-test('a diff has the lines that change, those beside them, and where they are', () => {
+test('a diff has changed lines, context lines and positions', () => {
   assert.equal(patchOf('1\n2\n3\n4\n5\n6\n7\n8\n9\n', '1\n2\n3\n4\nfive\n6\n7\n8\n9\n'), [
     ...['@@ -2,7 +2,7 @@', ' 2', ' 3', ' 4', '-5', '+five', ' 6', ' 7', ' 8'],
   ])
@@ -18,7 +18,7 @@ test('a diff has the lines that change, those beside them, and where they are', 
   assert.equal(patchOf('a', 'a\n').slice(1), ['-a', '\\ No newline at end of file', '+a'])
 })
 
-test('a patch makes the new text of the old one, whatever the two are', () => {
+test('a patch turns any old text into the new one', () => {
   let seed = 7
   const random = (max: number) => {
     seed = (seed * 1103515245 + 12345) % 2147483648
@@ -43,7 +43,7 @@ test('a patch makes the new text of the old one, whatever the two are', () => {
   }
 })
 
-test('a change anywhere in a large file is found, with its line number', () => {
+test('a change anywhere in a large file is found with its line number', () => {
   const before = numbered(20_000)
   const { patch, added, removed } = fileDiff('a', before, before.replace('line 19000\n', 'evil\n'))
   assert.equal([added, removed], [1, 1])
@@ -51,7 +51,7 @@ test('a change anywhere in a large file is found, with its line number', () => {
   assert.match(patch, /\+evil/)
 })
 
-test('texts that are too much to compare are shown as removed and added, in bounded time', () => {
+test('texts too large to compare are shown as removed and added, in bounded time', () => {
   const size = 4_000_000
   const { patch, added, removed, lines } = fileDiff('a', `a\n${'\n'.repeat(size)}b`, `c\n${'\n'.repeat(size)}d`)
   assert.equal([added, removed], [size + 2, size + 2])
@@ -65,7 +65,7 @@ test('texts that are too much to compare are shown as removed and added, in boun
   assert.is(fileDiff('a', noise(), noise()).added, 9_000)
 })
 
-test('what is shown is bounded, and says how much is hidden', async () => {
+test('the shown diff is bounded and says how much is hidden', async () => {
   const change = (path: string, lines: number) => ({ path, newText: numbered(lines) })
   const one = boundedDiffs(await fileDiffs([change('a', 2000)]))
   assert.equal([one.diffs[0]?.added, one.diffs[0]?.is_new], [2000, true])
@@ -76,7 +76,7 @@ test('what is shown is bounded, and says how much is hidden', async () => {
   assert.equal([many.diffs.length, many.hidden], [20, { files: 3, lines: 33, characters: 0 }])
 })
 
-test('of a long line the part that differs is shown', async () => {
+test('the differing part of a long line is shown', async () => {
   const line = 'x'.repeat(5000)
   const oldText = `${line}old${line}`
   const { diffs, hidden } = boundedDiffs(await fileDiffs([{ path: 'a', oldText, newText: `${line}EVIL${line}` }]))

@@ -35,7 +35,7 @@ async function refused(work: Promise<unknown>): Promise<void> {
   assert.instance(error, PathRefused)
 }
 
-test('files are read and written, with the folders they lie in', async () => {
+test('files are read and written with their folders', async () => {
   assert.is(await readTextFile(await judge('folder/file.txt')), 'plain')
   await writeTextFile(await judge('folder/new/deep/file.txt'), 'x')
   assert.is(await readFile(path.join(root, 'folder/new/deep/file.txt'), 'utf8'), 'x')
@@ -43,7 +43,7 @@ test('files are read and written, with the folders they lie in', async () => {
   assert.is(await readFile(path.join(root, 'folder/new/deep/file.txt'), 'utf8'), 'y')
 })
 
-test('a folder that becomes a symlink after its path was judged is refused', async () => {
+test('a folder replaced by a symbolic link after the check is refused', async () => {
   const file = await judge('folder/file.txt')
   const fresh = await judge('folder/new/file.txt')
   const beside = await judge('folder/beside.txt')
@@ -56,7 +56,7 @@ test('a folder that becomes a symlink after its path was judged is refused', asy
   assert.is(await readFile(path.join(outside, 'file.txt'), 'utf8'), 'secret')
 })
 
-test('a file that becomes a symlink after its path was judged is refused', async () => {
+test('a file replaced by a symbolic link after the check is refused', async () => {
   const file = await judge('folder/file.txt')
   await rm(file)
   await symlink(path.join(outside, 'file.txt'), file)

@@ -67,7 +67,7 @@ const fork = (at: string, body: Reply) => world.kernel.request('POST', `${at}/wo
 const workspaces = async () => (await world.kernel.request('GET', '/api/workspaces')).body.workspaces.length
 const sessions = async () => (await world.kernel.request('GET', '/api/sessions')).body.page.total
 
-test('a fork goes on with the conversation in a worktree and a branch of its own', async () => {
+test('a fork continues the conversation in its own worktree and branch', async () => {
   const { id, at } = await world.session('plain')
   await world.prompt(at, 'say remember this')
   const made = await fork(at, { confirmed: true, new_worktree: { name: 'try-it' } })
@@ -86,7 +86,7 @@ test('a fork goes on with the conversation in a worktree and a branch of its own
   assert.equal([known.status, known.body.session.worktree_id], [201, 'try-it'])
 })
 
-test('a worktree that cannot be made leaves nothing behind', async () => {
+test('a failed worktree leaves nothing behind', async () => {
   const { at } = await world.session('plain')
   const before = [await workspaces(), await sessions(), git('branch', '--list'), git('worktree', 'list')]
   const code = async (body: Reply) => {
@@ -116,7 +116,7 @@ test('a worktree that cannot be made leaves nothing behind', async () => {
   assert.equal([await workspaces(), await sessions(), git('branch', '--list'), git('worktree', 'list')], before)
 })
 
-test('a fork whose conversation cannot be written leaves nothing behind', async () => {
+test('a fork with an unwritable conversation leaves nothing behind', async () => {
   const { at } = await world.session('plain')
   await world.prompt(at, 'say remember this')
   const before = [await workspaces(), await sessions(), git('branch', '--list'), git('worktree', 'list')]

@@ -75,7 +75,7 @@ async function useAll(top: string): Promise<void> {
 }
 
 for (const [name, how] of Object.entries(gitPrograms)) {
-  test(`no use of git starts a program that a repository names: ${name}`, async () => {
+  test(`no git operation starts a program named by a repository: ${name}`, async () => {
     const { start } = how
     if (start) {
       const { top, mark } = planted(template, path.join(folder, 'control'), how)
@@ -90,7 +90,7 @@ for (const [name, how] of Object.entries(gitPrograms)) {
   })
 }
 
-test('a saved worktree has everything but the changes of submodules, also where a link took the place of a folder', async () => {
+test('a saved worktree has all changes except submodule changes, also with a link in place of a folder', async () => {
   const { top } = planted(template, path.join(folder, 'saved'), { plant: () => {} })
   const git = (at: string, ...args: string[]) => execFileSync('git', args, { cwd: at, encoding: 'utf8' })
   const { id } = (await world.kernel.request('POST', '/api/workspaces/resolve', { path: top })).body.workspace
@@ -112,7 +112,7 @@ test('a saved worktree has everything but the changes of submodules, also where 
   assert.is(await sessions.worktrees.save(made, 'again'), git(made.folder, 'rev-parse', 'HEAD').trim())
 })
 
-test('an index that is a link is refused, and what it leads to stays as it is', async () => {
+test('an index that is a symbolic link is refused, and its target is unchanged', async () => {
   const { top } = planted(template, path.join(folder, 'linked'), { plant: () => {} })
   const { id } = (await world.kernel.request('POST', '/api/workspaces/resolve', { path: top })).body.workspace
   const made = await sessions.worktrees.of(id, { create: 'kept' })

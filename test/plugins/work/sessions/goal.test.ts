@@ -22,7 +22,7 @@ const became = (at: string, status: string) =>
 const turns = async (at: string) =>
   (await world.events(at)).filter(({ type, content }) => type === 'user_message' && content.source === 'goal')
 
-test('a goal takes turns until the agent says that it is reached', async () => {
+test('a goal takes turns until the agent reports it as reached', async () => {
   const { at } = await world.session('works')
   assert.is(await goal(at), null)
   const started = await send(at, '/goal say working\nsay-from 2 GOAL: reached')
@@ -40,7 +40,7 @@ test('a goal takes turns until the agent says that it is reached', async () => {
   assert.is(again.body.prompt.goal.outcome, 'started', 'one that is complete gives way')
 })
 
-test('a goal is blocked by the word of its agent, and goes on when it is resumed', async () => {
+test('a goal is blocked by its agent and continues when resumed', async () => {
   const { at } = await world.session('works')
   await send(at, '/goal say GOAL: **blocked**: no key for the server\nsay-from 2 GOAL: reached')
   const blocked = await became(at, 'blocked')
@@ -50,7 +50,7 @@ test('a goal is blocked by the word of its agent, and goes on when it is resumed
   assert.is((await became(at, 'complete')).turns_used, 2)
 })
 
-test('turns are limited; who resumes gives as many again', async () => {
+test('turns of a goal are limited; resuming grants as many again', async () => {
   const { at } = await world.session('works')
   await send(at, '/goal say on and on\nsay-from 5 GOAL: reached')
   const spent = await became(at, 'budget-limited')
@@ -59,7 +59,7 @@ test('turns are limited; who resumes gives as many again', async () => {
   assert.is((await became(at, 'complete')).turns_used, 5)
 })
 
-test('a canceled turn pauses a goal, and so does a word; a prompt of a person goes first', async () => {
+test('a canceled turn or a request pauses a goal; a prompt of a user goes first', async () => {
   const { at } = await world.session('works')
   await send(at, '/goal hang')
   await eventually(async () => (await turns(at)).length > 0, 'its first turn')
@@ -83,7 +83,7 @@ test('a canceled turn pauses a goal, and so does a word; a prompt of a person go
   assert.equal([gone.status, gone.body.code], [404, 'goal_not_active'])
 })
 
-test('what is no goal is refused in words, and the same key does not set one twice', async () => {
+test('an invalid goal is refused with a message, and a repeated key sets none twice', async () => {
   const { at } = await world.session('works')
   const none = await send(at, '/goal replace ')
   assert.equal([none.status, none.body.code], [422, 'goal_objective_required'])
@@ -99,7 +99,7 @@ test('what is no goal is refused in words, and the same key does not set one twi
   assert.is((await send(at, '/goalkeeper')).body.prompt.status, 'queued', 'only the word itself is a command')
 })
 
-test('a failed turn blocks a goal and says why; one over its quota is told apart', async () => {
+test('a failed turn blocks a goal with the reason; an exceeded quota is distinguished', async () => {
   const failing = await world.session('works')
   await send(failing.at, '/goal error -32000 the model is gone')
   const blocked = await became(failing.at, 'blocked')
@@ -109,7 +109,7 @@ test('a failed turn blocks a goal and says why; one over its quota is told apart
   await became(limited.at, 'usage-limited')
 })
 
-test('a goal outlives the daemon and goes on when its session does', async () => {
+test('a goal survives the daemon and continues with its session', async () => {
   const { id, at } = await world.session('works')
   await send(at, '/goal hang')
   await eventually(async () => (await turns(at)).length > 0, 'its first turn')

@@ -28,7 +28,7 @@ function running({
 const soft = { by: 'a restraint', isRequired: false }
 const hard = { by: 'a hook', isRequired: true }
 
-test('an agent is kept asking as long as one owner has a guard, and each owner changes its own', async () => {
+test('an agent is kept asking while one owner has a guard, and each owner changes its own', async () => {
   const { process, guards, modes } = running()
   await changeGuard(process, 'network', soft)
   await changeGuard(process, 'hooks', hard)
@@ -38,7 +38,7 @@ test('an agent is kept asking as long as one owner has a guard, and each owner c
   assert.equal([modes, guards.first], [['approve-reads', 'approve-all'], undefined])
 })
 
-test('the guard that is named is the first required one by the names of owners', () => {
+test('the named guard is the first required one in the order of owner names', () => {
   const guards = new AgentGuards({ lint: 'the hook lint' })
   guards.set('alpha', soft)
   assert.equal([guards.first?.by, guards.required], ['the hook lint', 'the hook lint'])
@@ -49,7 +49,7 @@ test('the guard that is named is the first required one by the names of owners',
   assert.equal([guards.first?.by, guards.required], ['a restraint', undefined])
 })
 
-test('a process that cannot be kept asking is known as such until no guard is left', async () => {
+test('a process that cannot be kept asking is marked until no guard is left', async () => {
   for (const told of [{ cannotAsk: 'it never asks' }, { fails: true }]) {
     const { process, guards } = running(told)
     await changeGuard(process, 'network', soft)

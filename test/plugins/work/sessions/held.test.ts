@@ -11,7 +11,7 @@ const question = `ask ${JSON.stringify({
   options: ['allow_once', 'reject_once'].map(kind => ({ optionId: kind, name: kind, kind })),
 })}`
 
-test('in a restored home the questions of agents and who holds a session have ended, and no turn begins before the hold has', async () => {
+test('a restored home has no open questions or holders, and starts no turn before its confirmation', async () => {
   const world = await openWorld({ plugins: [backup] })
   let home: string | undefined
   try {

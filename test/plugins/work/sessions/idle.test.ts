@@ -22,7 +22,7 @@ const state = async (world: World, id: string) => {
   return { state, badge, failure, health: health?.health }
 }
 
-test('a new session gets the slot of the one that was idle longest, which goes on with its next prompt', () =>
+test('a new session takes the slot of the longest idle one, which continues with its next prompt', () =>
   inWorld(LIMITS, async world => {
     const [first, second, third] = [
       await world.session('plain'),
@@ -41,7 +41,7 @@ test('a new session gets the slot of the one that was idle longest, which goes o
     assert.not.ok(events.some(event => event.type === 'session_stopped' || event.type === 'error'))
   }))
 
-test('a session whose agent can load it goes first', () =>
+test('a session with a loadable agent is ended first', () =>
   inWorld(LIMITS, async world => {
     const [plain, loads, third] = [
       await world.session('plain'),
@@ -54,7 +54,7 @@ test('a session whose agent can load it goes first', () =>
     assert.equal([await ended(world, plain.at), await ended(world, loads.at)], [0, 1])
   }))
 
-test('a session at work or attached keeps its process, and where all do a prompt is refused', () =>
+test('an active or attached session keeps its process, and a prompt is refused when all do', () =>
   inWorld(LIMITS, async world => {
     const [busy, held, third] = [
       await world.session('plain'),
@@ -81,7 +81,7 @@ test('a session at work or attached keeps its process, and where all do a prompt
     assert.equal([await ended(world, busy.at), await ended(world, held.at)], [1, 0])
   }))
 
-test('a process is ended when its session was idle for the time that is set, and prompts that come meanwhile are answered', () =>
+test('an idle process is ended after the set time, and prompts meanwhile are answered', () =>
   inWorld({ session: { idle_process_timeout: '1s' } }, async world => {
     const { at, id } = await world.session('plain')
     await world.prompt(at, 'say one')

@@ -22,7 +22,7 @@ const calls = (count: number) =>
     return `update ${JSON.stringify(update)}`
   }).join('\n')
 
-test('a turn says its limits, and is canceled by the tool call beyond them', async () => {
+test('a turn shows its limits and is canceled by the tool call beyond them', async () => {
   const { id, at } = await world.session('plain')
   const { body } = await world.kernel.request('POST', `${at}/prompt`, { text: `${calls(2)}\nhang` })
   const turn = body.prompt.new_turn_id

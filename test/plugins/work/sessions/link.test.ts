@@ -12,7 +12,7 @@ const handlers: LinkHandlers = {
   refused() {},
 }
 
-test('what an agent says, and its end, after nobody reads it any more are no failures of its protocol', async () => {
+test('output and exit of an agent after the last reader are no protocol failures', async () => {
   for (const last of ['', '{"jsonrpc":"2.0","method":"session/other"}\n']) {
     const stdout = new PassThrough()
     const { readable, failure } = linkOf(stdout, new PassThrough(), handlers)

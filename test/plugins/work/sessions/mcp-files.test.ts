@@ -10,7 +10,7 @@ import { temporaryFolder } from '../../../harness/kernel.js'
 
 const VALUE = 'a-secret-of-a-server'
 
-test('a session gets the servers of mcp.json of the home, and those of its workspace once that is trusted', async () => {
+test('a session gets the home servers of mcp.json, and those of its trusted workspace', async () => {
   const world = await openWorld({ plugins: [vault, trust] })
   const script = path.join(world.home, 'server.mjs')
   await writeFile(
@@ -69,7 +69,7 @@ test('a session gets the servers of mcp.json of the home, and those of its works
   }
 })
 
-test('a server over HTTP is handed to an agent that can reach it; of any other one the session says that it is left out', async () => {
+test('a server over HTTP is given to an agent that supports it; for others the session reports it as omitted', async () => {
   const world = await openWorld({ plugins: [vault] })
   const ref = 'vault:mcp/global/far/headers/TOKEN'
   try {
@@ -112,7 +112,7 @@ test('a server over HTTP is handed to an agent that can reach it; of any other o
   }
 })
 
-test('an agent that refuses MCP servers is started without them, and each of its sessions says so', async () => {
+test('an agent that refuses MCP servers starts without them, and each of its sessions says so', async () => {
   const world = await openWorld({ plugins: [vault] })
   try {
     const mcpServers = { near: { command: process.execPath } }
@@ -142,7 +142,7 @@ async function withoutServers(world: World, at: string): Promise<readonly string
 }
 const REFUSED = /per-session MCP servers are not supported.* without near/
 
-test('an agent that refuses MCP servers loads its session without them when it goes on, and says so again', async () => {
+test('an agent that refuses MCP servers loads its session without them on resume, and says so again', async () => {
   const world = await openWorld({ plugins: [vault] })
   try {
     const mcpServers = { near: { command: process.execPath } }
@@ -168,7 +168,7 @@ test('an agent that refuses MCP servers loads its session without them when it g
   }
 })
 
-test('an agent that refuses MCP servers and then fails to load begins a new session without them', async () => {
+test('an agent that refuses MCP servers and then fails to load starts a new session without them', async () => {
   const world = await openWorld({ plugins: [vault] })
   try {
     const mcpServers = { near: { command: process.execPath } }

@@ -7,7 +7,7 @@ import { vault } from '../../../../plugins/index.js'
 import { openWorld, said } from '../../../fixtures/session-world.js'
 import { EVERYTHING } from '../mcp/scene.js'
 
-test('a server that cannot be used is left out of a session with a warning; a required one refuses the session', async () => {
+test('an unusable server is omitted from a session with a warning; a required one refuses the session', async () => {
   const world = await openWorld({ plugins: [vault] })
   const save = (mcpServers: object) => writeFile(path.join(world.home, 'mcp.json'), JSON.stringify({ mcpServers }))
   const crash = { command: 'sh', args: ['-c', 'echo "missing API_KEY" >&2; exit 3'] }

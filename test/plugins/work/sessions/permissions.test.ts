@@ -71,7 +71,7 @@ async function converse(at: string, text: string, decisions: readonly string[]):
   return world.events(at, `?turn_id=${turn}`)
 }
 
-test('approve-all: allowed at once by kind, whatever the order; reads, writes and commands work', async () => {
+test('approve-all: options are allowed by kind in any order; reads, writes and commands work', async () => {
   const { at } = await world.session('approve-all')
   const events = await world.prompt(
     at,
@@ -106,7 +106,7 @@ test('approve-all: allowed at once by kind, whatever the order; reads, writes an
   assert.is(await readFile(path.join(world.root, 'made/by/agent.txt'), 'utf8'), 'hi')
 })
 
-test('approve-reads: reads are allowed, a person is asked about writes and commands', async () => {
+test('approve-reads: reads are allowed, and writes and commands are asked', async () => {
   const { at } = await world.session('approve-reads')
   const target = path.join(world.root, 'unasked.txt')
   const events = await converse(
@@ -138,7 +138,7 @@ test('approve-reads: reads are allowed, a person is asked about writes and comma
   )
 })
 
-test('an answered request allows that very action once, and no other', async () => {
+test('an answered request allows exactly that action once', async () => {
   const { id, at } = await world.session('approve-reads')
   const target = path.join(world.root, 'report.md')
   const edit = { title: 'write', kind: 'edit', locations: [{ path: target }] }
@@ -190,7 +190,7 @@ test('a grant ends with its turn, "always" lasts for the session', async () => {
   assert.match(said(await world.prompt(at, ask({ title: 'rm', kind: 'delete' }))), /answer: reject_always/)
 })
 
-test('reject once, and options that the agent does not offer', async () => {
+test('a request is rejected once, also with unoffered options', async () => {
   const { at } = await world.session('approve-reads')
   assert.match(said(await converse(at, ask(git), ['reject-once'])), /answer: reject_once/)
   const sent = await world.kernel.request('POST', `${at}/prompt`, { text: ask(git, ['allow_always', 'reject_always']) })
@@ -216,14 +216,14 @@ test('reject once, and options that the agent does not offer', async () => {
   assert.is((await approve({ decision: 'allow-always' })).status, 404, 'answered already')
 })
 
-test('nobody answers: rejected once', async () => {
+test('an unanswered request is rejected once', async () => {
   const { at } = await world.session('approve-reads')
   const events = await world.prompt(at, ask(git))
   assert.match(said(events), /answer: reject_once/)
   assert.is(events.filter(event => event.type === 'permission').at(-1).content.resolved_by, 'timeout')
 })
 
-test('a cancel and a stop answer what waits with cancelled', async () => {
+test('a cancel and a stop answer pending requests with cancelled', async () => {
   const { at } = await world.session('approve-reads')
   await world.kernel.request('POST', `${at}/prompt`, { text: ask(git) })
   await world.until(at, event => event.type === 'permission')
@@ -236,7 +236,7 @@ test('a cancel and a stop answer what waits with cancelled', async () => {
   assert.is((await world.events(at)).filter(event => event.type === 'permission').at(-1).content.decision, 'cancelled')
 })
 
-test('deny-all: nothing is read, nothing is asked', async () => {
+test('deny-all reads nothing and asks nothing', async () => {
   const { at } = await world.session('deny-all')
   const events = await world.prompt(
     at,
@@ -248,7 +248,7 @@ test('deny-all: nothing is read, nothing is asked', async () => {
   assert.match(text, /error permission denied: running/)
 })
 
-test('the gate is asked before anything is granted by mode, and before a person is asked', async () => {
+test('the gate is called before a grant by mode and before a question', async () => {
   const everything = await world.session('approve-all')
   vetoes.add('forbidden').add(`write ${path.join(world.root, 'veto.txt')}`)
   const events = await world.prompt(
@@ -270,7 +270,7 @@ test('the gate is asked before anything is granted by mode, and before a person 
   )
 })
 
-test('approve-all: paths outside of the workspace are read, written when a person allows it; files of the daemon never', async () => {
+test('approve-all: outside paths are read, and written with permission; daemon files never', async () => {
   const outside = path.join(world.home, '..', 'svc-outside.txt')
   await writeFile(outside, 'secret')
   await mkdir(path.join(world.root, 'inside'), { recursive: true })
@@ -316,7 +316,7 @@ test('approve-all: paths outside of the workspace are read, written when a perso
   await rm(outside)
 })
 
-test('terminals: arguments are no shell, output is limited from its front, kill and release end it', async () => {
+test('terminals: arguments pass no shell, output is cut at its start, kill and release end it', async () => {
   const { at } = await world.session('approve-all')
   const events = await world.prompt(
     at,
@@ -358,7 +358,7 @@ test('terminals: arguments are no shell, output is limited from its front, kill 
   assert.match(lines[14]!, /error/)
 })
 
-test('a command line without arguments is given to a shell; a program whose name has a blank stays a program', async () => {
+test('a command line without arguments runs in a shell; a program with a blank in its name is a program', async () => {
   await mkdir(path.join(world.root, 'my tools'), { recursive: true })
   await writeFile(path.join(world.root, 'my tools', 'hello'), '#!/bin/sh\necho hello from "$0"\n', { mode: 0o755 })
   const run = (params: object) => [
@@ -387,7 +387,7 @@ test('a command line without arguments is given to a shell; a program whose name
   assert.is(existsSync(path.join(world.root, 'not-allowed')), false)
 })
 
-test('a request whose turn ended while it was judged is canceled, and nobody waits for it', async () => {
+test('a request whose turn ended during the check is canceled without waiting', async () => {
   let turn: string | undefined = 'trn_1'
   const recorded: unknown[] = []
   const permissions = new Permissions({

@@ -71,7 +71,7 @@ test.after(() => world.close())
 const prompt = (at: string, text: string) => world.kernel.request('POST', `${at}/prompt`, { text })
 const names = () => [...heard.keys()].sort()
 
-test('a session, its turns, messages, tools and its end are told, each with its payload', async () => {
+test('a session, its turns, messages, tools and its end are emitted with payloads', async () => {
   const { id, at } = await world.session('plain')
   const result = { sessionUpdate: 'tool_call', toolCallId: 'a', title: 'well', kind: 'read', status: 'completed' }
   const usage = (used: number) => `update ${JSON.stringify({ sessionUpdate: 'usage_update', used, size: 10_000 })}`
@@ -125,7 +125,7 @@ test('a session, its turns, messages, tools and its end are told, each with its 
   await world.kernel.request('POST', `${asks.at}/stop`)
 })
 
-test('a crash and the way back are told', async () => {
+test('a crash and the recovery are emitted', async () => {
   const { at } = await world.session('plain')
   await prompt(at, 'exit 3')
   await eventually(async () => heard.has('agentCrashed'), 'the crash')
@@ -135,7 +135,7 @@ test('a crash and the way back are told', async () => {
   assert.not.ok(heard.has('recoveryExhausted'))
 })
 
-test('who may refuse refuses: with its reason, and nothing is done', async () => {
+test('a guard refuses with its reason, and nothing is done', async () => {
   const deny = (value: object) => ({ ...value, deny: 'not today' })
   does.set('preCreate', deny)
   const none = await world.kernel.request('POST', '/api/sessions', {
@@ -165,7 +165,7 @@ test('who may refuse refuses: with its reason, and nothing is done', async () =>
   assert.is(heard.get('agentSpawned')?.length, 1)
 })
 
-test('who may change changes what the agent is given', async () => {
+test('a patch hook changes the agent input', async () => {
   does.set('preCreate', (wish: object) => ({ ...wish, sessionName: 'by a hook' }))
   does.set('inputPreSubmit', (input: object) => ({ ...input, message: 'echo' }))
   does.set('promptPostAssemble', (given: { texts: string[] }) => ({

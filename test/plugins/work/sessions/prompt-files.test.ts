@@ -58,7 +58,7 @@ async function sent(world: World, at: string, key: string): Promise<Reply> {
 const turnsOf = async (world: World, at: string) =>
   (await world.events(at)).filter(({ type }) => type === 'user_message').length
 
-test('a repetition of a prompt is known after the prompts of the session have moved into its folder', () =>
+test('a repeated prompt is recognized after the prompts moved into the session folder', () =>
   withWorld(async (world, pass) => {
     const { id, at } = await world.session('loads')
     const first = await sent(world, at, 'one')
@@ -76,7 +76,7 @@ test('a repetition of a prompt is known after the prompts of the session have mo
     assert.is(await turnsOf(world, at), 2)
   }))
 
-test('they are found after a stop, and go with the session', () =>
+test('moved prompts are found after a stop, and deleted with the session', () =>
   withWorld(async (world, pass) => {
     const { id, at } = await world.session('loads')
     await sent(world, at, 'one')
@@ -92,7 +92,7 @@ test('they are found after a stop, and go with the session', () =>
     assert.not.ok(existsSync(path.dirname(fileOf(world, id))))
   }))
 
-test('what waits stays, with all of its session', () =>
+test('waiting prompts stay in the catalog with all of their session', () =>
   withWorld(async (world, pass) => {
     const { id, at } = await world.session('loads')
     const gate = world.gate()
@@ -106,7 +106,7 @@ test('what waits stays, with all of its session', () =>
     assert.is(await turnsOf(world, at), 2)
   }))
 
-test('a kill between the file and the catalog loses nothing and leaves nothing twice', () =>
+test('a kill between file and catalog loses and duplicates nothing', () =>
   withWorld(async (world, pass) => {
     const { id, at } = await world.session('loads')
     const first = await sent(world, at, 'one')
@@ -143,7 +143,7 @@ test('a kill between the file and the catalog loses nothing and leaves nothing t
     assert.is(await turnsOf(world, at), 2)
   }))
 
-test('a damaged file costs the repetitions of its session, and doctor names it', () =>
+test('a damaged file affects only the repetitions of its session, and doctor names it', () =>
   withWorld(async (world, pass) => {
     const [damaged, whole] = [await world.session('loads'), await world.session('loads')]
     for (const { at } of [damaged, whole]) await sent(world, at, 'one')

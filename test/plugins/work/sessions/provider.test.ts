@@ -31,7 +31,7 @@ const acting = async (at: string) => said(await world.prompt(at, 'env ACTING')).
 const markers = async (at: string, marker: string) =>
   (await world.events(at)).filter(({ content }) => content.marker === marker).map(({ content }) => content)
 
-test('a session that runs goes on with another provider, which is told what was said, and goes back', async () => {
+test('a running session switches to another provider with its conversation, and back', async () => {
   const { id, at } = await world.session('either', { model: 'large' })
   await world.prompt(at, 'say the word is heron')
   assert.is(await acting(at), 'ACTING=claude-agent-acp')
@@ -65,7 +65,7 @@ test('a session that runs goes on with another provider, which is told what was 
   assert.is((await world.row(id)).provider, 'claude')
 })
 
-test('another provider waits for the turn that runs', async () => {
+test('a switch of the provider waits for the running turn', async () => {
   const { at } = await world.session('either')
   assert.is(await acting(at), 'ACTING=claude-agent-acp')
   const { body } = await world.kernel.request('POST', `${at}/prompt`, { text: 'say begun\nhang' })
@@ -81,7 +81,7 @@ test('another provider waits for the turn that runs', async () => {
   assert.is(await acting(at), 'ACTING=codex-acp')
 })
 
-test('what cannot be is refused, and says why', async () => {
+test('an impossible switch is refused with the reason', async () => {
   const { at } = await world.session('either')
   const refused = async (at: string, runtime: Reply) => {
     const { status, body } = await put(at, runtime)

@@ -82,7 +82,7 @@ async function medians(base: string): Promise<readonly [number, number]> {
   return Promise.all([timed(100, () => ask('GET', '/api/status')), timed(15, () => turn(base, 'say y'))])
 }
 
-test('an agent that asks without end has few questions open, is named, and does not hold others up', async () => {
+test('an agent that asks endlessly has few open questions, is named, and delays no other', async () => {
   const flooding = await session()
   const other = await session()
   await medians(other.base)
@@ -138,7 +138,7 @@ test('an agent that asks without end has few questions open, is named, and does 
   assert.ok(warned.content.refused > 1)
 })
 
-test('a request that names more paths than are looked at is refused, whatever the others', async () => {
+test('a request with more paths than the limit is refused, whatever the paths', async () => {
   const { base } = await session()
   const locations = Array.from({ length: 101 }, (_, index) => ({ path: path.join(root, String(index)) }))
   const many = { toolCall: { toolCallId: 'call', kind: 'read', title: 'Read', locations }, options: OPTIONS }

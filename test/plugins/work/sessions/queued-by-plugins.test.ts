@@ -4,7 +4,7 @@ import { Sessions } from '../../../../plugins/work/sessions/api.js'
 import { probe } from '../../../../testing/traces.js'
 import { eventually, openWorld, said } from '../../../fixtures/session-world.js'
 
-test('a prompt that a plugin queues waits for the turn that runs, and the same key has one turn', async () => {
+test('a prompt queued by a plugin waits for the running turn, and a repeated key has one turn', async () => {
   const look = probe({ sessions: Sessions })
   const world = await openWorld({ plugins: [look.plugin] })
   try {
@@ -35,7 +35,7 @@ test('a prompt that a plugin queues waits for the turn that runs, and the same k
   }
 })
 
-test('a queued prompt names its turn, also when it is repeated, and the person for whom it came', async () => {
+test('a queued prompt names its turn, also when repeated, and its user', async () => {
   const look = probe({ sessions: Sessions })
   const world = await openWorld({ plugins: [look.plugin] })
   try {
@@ -68,7 +68,7 @@ test('a queued prompt names its turn, also when it is repeated, and the person f
   }
 })
 
-test('a file of a plugin goes along with a prompt; one that is none is refused', async () => {
+test('a file of a plugin is attached to a prompt; an invalid one is refused', async () => {
   const look = probe({ sessions: Sessions })
   const world = await openWorld({ plugins: [look.plugin] })
   try {

@@ -13,7 +13,7 @@ function table(most?: number) {
   return { values, reads, remembered }
 }
 
-test('a value is read once until it changes, one that is not there as well', () => {
+test('a value is read once until it changes, a missing one as well', () => {
   const { values, reads, remembered } = table()
   for (let i = 0; i < 3; i++) assert.equal([remembered.get('a'), remembered.get('b')], [1, undefined])
   assert.equal(reads, ['a', 'b'])
@@ -24,7 +24,7 @@ test('a value is read once until it changes, one that is not there as well', () 
   assert.equal([remembered.peek('a'), remembered.peek('b')], [undefined, undefined])
 })
 
-test('what is read in a transaction that is undone afterwards is not remembered', async () => {
+test('a value read in a rolled back transaction is not cached', async () => {
   const { values, remembered } = table()
   assert.is(remembered.get('a'), 1)
   const transaction = async () => {
@@ -39,7 +39,7 @@ test('what is read in a transaction that is undone afterwards is not remembered'
   assert.is(remembered.get('a'), 1, 'from here on it is remembered again')
 })
 
-test('only so many are remembered', () => {
+test('the number of cached values is bounded', () => {
   const { reads, remembered } = table(2)
   for (const key of ['a', 'b', 'c', 'b', 'c', 'a']) remembered.get(key)
   assert.equal(reads, ['a', 'b', 'c', 'a'])

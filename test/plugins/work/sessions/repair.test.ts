@@ -47,7 +47,7 @@ test.after(async () => {
   await daemon.remove()
 })
 
-test('after kill -9: sessions are repaired, nothing is left running, the key of the lost prompt is a conflict', async () => {
+test('after kill -9 sessions are repaired, no process remains, and the key of the lost prompt is a conflict', async () => {
   const { id, at, idle } = daemon.result
   await world.agent('loads', { flags: '--load' })
   const events = await world.events(at)
@@ -77,7 +77,7 @@ test('after kill -9: sessions are repaired, nothing is left running, the key of 
   assert.match(said(await world.prompt(at, 'say on')), /on/)
 })
 
-test('the gap between the journal and the row of a stop is closed, not doubled', async () => {
+test('a gap between the journal and the row of a stop is closed without a duplicate', async () => {
   const { half, status, state } = daemon.result
   assert.equal([status, state], [500, 'stopping'])
   const row = await world.row(half.id)
@@ -85,7 +85,7 @@ test('the gap between the journal and the row of a stop is closed, not doubled',
   assert.is(types(await world.events(half.at)).filter(type => type === 'session_stopped').length, 1)
 })
 
-test('a damaged journal quarantines its session only; leftovers of a removal go', async () => {
+test('a damaged journal quarantines only its session; leftovers of a removal are deleted', async () => {
   const bad = await world.session('plain')
   const good = await world.session('plain')
   for (const { at } of [bad, good]) await world.prompt(at, 'say x\nsay y')

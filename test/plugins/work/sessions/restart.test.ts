@@ -16,7 +16,7 @@ async function withWorld(run: (world: World) => Promise<void>, options?: Paramet
   }
 }
 
-test('a clean shutdown stops all sessions with reason shutdown; a prompt starts one again, loaded', () =>
+test('a clean shutdown stops all sessions with reason shutdown; a prompt restarts one by loading', () =>
   withWorld(async world => {
     await world.agent('loads', { flags: '--load' })
     await world.agent('stubborn')
@@ -59,7 +59,7 @@ test('a clean shutdown stops all sessions with reason shutdown; a prompt starts 
     assert.is(said(await world.events(busy.at)), 'x\nqueued\nnext\n')
   }))
 
-test('an agent that cannot load gets a summary; one that says it can and fails, or ends, as well', () =>
+test('an agent that cannot load, or fails or ends at loading, gets a summary', () =>
   withWorld(async world => {
     const agents = { cannot: '', fails: '--fail-load', ends: '--exit-on-load' }
     const all = <T>(work: (name: string, flags: string) => Promise<T>) =>
@@ -83,7 +83,7 @@ test('an agent that cannot load gets a summary; one that says it can and fails, 
     })
   }))
 
-test('a restart that fails leaves the session as restartable as it was', () =>
+test('a failed restart leaves the session restartable', () =>
   withWorld(async world => {
     await world.agent('shy', { flags: '--load' })
     const { id, at } = await world.session('shy')

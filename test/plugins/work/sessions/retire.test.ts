@@ -42,7 +42,7 @@ test.after(() => world.close())
 const later = () => Date.now() + 3_600_000
 const status = async (at: string) => (await world.kernel.request('GET', at)).status
 
-test('a stopped session of a removed run goes with its folder', async () => {
+test('a stopped session of a removed run is deleted with its folder', async () => {
   const { id, at } = await world.session('plain')
   await world.prompt(at, 'say one')
   assert.is(await sessions.retire(id, later()), 'referred', 'it is active')
@@ -55,7 +55,7 @@ test('a stopped session of a removed run goes with its folder', async () => {
   assert.is(await sessions.retire(id, later()), 'removed', 'once more')
 })
 
-test('one that went on after its run, or that a person archived, is kept', async () => {
+test('a session continued after its run or archived by a user is kept', async () => {
   const { id, at } = await world.session('plain')
   await world.prompt(at, 'say one')
   await world.kernel.request('POST', `${at}/stop`)
@@ -65,7 +65,7 @@ test('one that went on after its run, or that a person archived, is kept', async
   assert.is(await status(at), 200)
 })
 
-test('one that another session or a plugin refers to stays until it does no more', async () => {
+test('a session referenced by another session or a plugin stays until the reference ends', async () => {
   const origin = await world.session('plain')
   await world.prompt(origin.at, 'say one')
   await world.kernel.request('POST', `${origin.at}/stop`)

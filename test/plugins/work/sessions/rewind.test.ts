@@ -29,7 +29,7 @@ const messages = async (at: string) =>
   (await request('GET', `${at}/transcript`)).body.entries.filter((entry: Reply) => entry.message.role === 'user')
 
 for (const agent of ['loads', 'plain']) {
-  test(`a rewind takes a turn out for every reader and for the agent (${agent})`, async () => {
+  test(`a rewind removes a turn for every reader and for the agent (${agent})`, async () => {
     const { id, at } = await world.session(agent)
     const pid = pidOf(await world.prompt(at, 'say kept\npid'))
     const edit = { toolCallId: 'e', title: 'edit', kind: 'edit', status: 'completed' }
@@ -75,7 +75,7 @@ for (const agent of ['loads', 'plain']) {
   })
 }
 
-test('a rewind is done once for one key, and only to what is there', async () => {
+test('a rewind is done once per key, and only to an existing turn', async () => {
   const { at } = await world.session('plain')
   await world.prompt(at, 'say one')
   const reply = await request('POST', `${at}/prompt`, { text: 'say two', message_id: 'mine', idempotency_key: 'p' })
@@ -101,7 +101,7 @@ test('a rewind is done once for one key, and only to what is there', async () =>
   assert.equal(await stale({}), [404, 'message_not_found'], 'it is gone')
 })
 
-test('neither rewind nor clear while a turn runs, or of a session that is over', async () => {
+test('rewind and clear are refused during a turn and after the end of a session', async () => {
   const { at } = await world.session('plain')
   await request('POST', `${at}/prompt`, { text: 'hang', message_id: 'm', idempotency_key: 'k' })
   const busy = await rewind(at, 'm')
@@ -112,7 +112,7 @@ test('neither rewind nor clear while a turn runs, or of a session that is over',
   assert.is((await request('POST', `${at}/clear`)).body.code, 'session_stopped')
 })
 
-test('clear begins with nothing, and who follows gets a snapshot of that', async () => {
+test('clear starts an empty conversation, and followers get a snapshot', async () => {
   const { at } = await world.session('loads')
   await world.prompt(at, 'say forget me')
   const reader = await readStream(world.home, `${at}/stream`)
@@ -133,7 +133,7 @@ test('clear begins with nothing, and who follows gets a snapshot of that', async
   for (const one of [reader, raw, old]) one.close()
 })
 
-test('a reader who pages back comes to an end behind a cut, and is told of no older messages there', async () => {
+test('a reader that pages back reaches an end at a cut, without older messages', async () => {
   const { at } = await world.session('loads')
   for (const text of ['say one', 'say two']) await world.prompt(at, text)
   assert.is((await request('POST', `${at}/clear`)).status, 200)

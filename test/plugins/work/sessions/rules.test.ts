@@ -15,7 +15,7 @@ import {
 } from '../../../../plugins/work/sessions/states.js'
 import { durationMs } from '../../../../schemas/duration.js'
 
-test('states: the table is all there is', () => {
+test('session states have only the transitions of the table', () => {
   const states = Object.keys(TRANSITIONS) as (keyof typeof TRANSITIONS)[]
   for (const from of states) {
     for (const to of states) {
@@ -33,7 +33,7 @@ test('states: the table is all there is', () => {
   assert.not(isRestartable('active', 'shutdown'))
 })
 
-test('durations', () => {
+test('durations are parsed', () => {
   const table = {
     '0': 0,
     '0s': 0,
@@ -71,7 +71,7 @@ test('options are chosen by kind, never by position', () => {
   assert.is(rules.automaticAllow([option('reject_once')]), undefined)
 })
 
-test('modes', () => {
+test('permission modes are mapped', () => {
   const table = [
     ['approve-all', 'execute', 'allow'],
     ['approve-reads', 'read', 'allow'],
@@ -93,7 +93,7 @@ test('modes', () => {
     assert.is(rules.decideByMode(mode, kind, true), verdict, `${mode} ${kind} outside`)
 })
 
-test('what an answered request covers', () => {
+test('an answered request covers the same action', () => {
   const call = (fields: object) => rules.wantedAction({ toolCallId: 'x', rawInput: undefined, ...fields } as never)
   const git = call({ title: 'git', rawInput: { command: 'git', args: ['log', '-n', '1'] } })
   assert.is(git.kind, 'execute', 'a command without a kind is one all the same')
@@ -139,7 +139,7 @@ test('what an answered request covers', () => {
   assert.not(write(edit('b', 'B'), ['/w/a'], { before: 'a b c b', content: 'a B c evil' }))
 })
 
-test('texts: redaction, bounds, output, lines', () => {
+test('texts are redacted, bounded and split into lines', () => {
   const secret = 'curl -H "Authorization: Bearer abcdef123456" https://me:hunter2@host/ api_key=sk-verysecretvalue1'
   const safe = redactText(secret)
   for (const word of ['abcdef123456', 'hunter2', 'verysecret']) assert.not.match(safe, word)
@@ -162,7 +162,7 @@ test('texts: redaction, bounds, output, lines', () => {
   assert.is(many.text().length, 5000)
 })
 
-test('an event is the same after the journal, and rubbish reads as one that says so', () => {
+test('an event is the same after the journal, and garbage reads as such an event', () => {
   const failure = { kind: 'process_exit' as const, summary: 's', crashBundlePath: '/x' }
   const event: NewEvent = {
     type: 'error',
@@ -178,7 +178,7 @@ test('an event is the same after the journal, and rubbish reads as one that says
   for (const bytes of ['', 'null', '[]', '{"type":5}']) assert.is(decodeEvent(1, Buffer.from(bytes)).type, 'system')
 })
 
-test('the fold keeps an entry for each message and changes only the last', () => {
+test('the fold keeps an entry per message and changes only the last', () => {
   const folder = new TranscriptFolder()
   let sequence = 0
   const take = (type: string, turnId: string, content: object) =>
@@ -206,7 +206,7 @@ test('the fold keeps an entry for each message and changes only the last', () =>
   assert.is(take('session_stopped', '', { reason: 'shutdown' })?.message.role, 'system')
 })
 
-test('no text takes a time that grows with the square of its length to redact', () => {
+test('redaction of any text takes less than quadratic time', () => {
   const time = (text: string) => {
     const began = performance.now()
     redactText(text)

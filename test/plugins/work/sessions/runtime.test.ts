@@ -20,7 +20,7 @@ const provider = async (id: string) => (await world.row(id)).provider
 const warned = (events: readonly Reply[]) =>
   events.filter(({ type }) => type === 'runtime_warning').map(({ content }) => content.text)
 
-test('the model of a session is given to its agent, by either way that agents offer', async () => {
+test('the model of a session is set on its agent by either method', async () => {
   const { id, at } = await world.session('models', { model: 'large' })
   assert.is(said(await world.prompt(at, 'model')), 'model large\n')
   assert.is((await world.row(id)).model, 'large')
@@ -35,14 +35,14 @@ test('the model of a session is given to its agent, by either way that agents of
   assert.equal([model.id, model.kind, model.current, model.values.length], ['model', 'select', 'large', 2])
 })
 
-test('an effort that only the agent knows is not told as one of the contract', async () => {
+test('an effort known only to the agent is not shown as one of the contract', async () => {
   await world.agent('own', { flags: '--options --effort=default' })
   const { id, at } = await world.session('own')
   await world.prompt(at, 'model')
   assert.is((await world.row(id)).reasoning_effort, undefined)
 })
 
-test('what an agent does not take is said', async () => {
+test('a setting that the agent refuses is reported', async () => {
   const none = await world.session('plain', { model: 'large', speed: 'fast' })
   assert.match(warned(await world.prompt(none.at, 'say x')).join(), /model large: it offers no choice of models/)
   assert.equal((await world.row(none.id)).speed_resolution, {
@@ -63,7 +63,7 @@ test('what an agent does not take is said', async () => {
   )
 })
 
-test('the runtime of later prompts: chosen with a revision, taken at once, dropped again', async () => {
+test('the runtime of later prompts is chosen with a revision, applied at once, and reset', async () => {
   const { id, at } = await world.session('models')
   assert.is(said(await world.prompt(at, 'model')), 'model small\n')
   const runtime = { provider: await provider(id), model: 'large' }
@@ -83,7 +83,7 @@ test('the runtime of later prompts: chosen with a revision, taken at once, dropp
   assert.is((await world.kernel.request('DELETE', `${at}/runtime`)).status, 400)
 })
 
-test('what was chosen is dropped also where the agent began with a model that it does not offer', async () => {
+test('a choice is reset also where the agent began with an unoffered model', async () => {
   await world.agent('unlisted', { flags: '--models --unlisted' })
   const { id, at } = await world.session('unlisted')
   assert.is(said(await world.prompt(at, 'model')), 'model small\n')
@@ -94,7 +94,7 @@ test('what was chosen is dropped also where the agent began with a model that it
   assert.equal([said(events), warned(events)], ['model small\n', []])
 })
 
-test('a runtime that cannot be', async () => {
+test('an invalid runtime is refused', async () => {
   const { id, at } = await world.session('models')
   const own = await provider(id)
   const code = async (runtime: Reply) => {
@@ -109,7 +109,7 @@ test('a runtime that cannot be', async () => {
   assert.equal((await put(at, { provider: own, effort: 'high' })).status, 400)
 })
 
-test('the runtime of one prompt is that of its turn alone, also of one that waited', async () => {
+test('the runtime of one prompt applies only to its turn, also when queued', async () => {
   const { id, at } = await world.session('models')
   const runtime = { provider: await provider(id), model: 'large' }
   await world.prompt(at, 'model')
@@ -127,7 +127,7 @@ test('the runtime of one prompt is that of its turn alone, also of one that wait
   assert.is(said(await world.prompt(at, 'model')), 'model small\n')
 })
 
-test('model and effort: of the session, else of the agent, else of the provider; a hidden one is refused', async () => {
+test('model and effort come from session, agent, then provider; a hidden one is refused', async () => {
   const curated = [
     { id: 'large', default_reasoning_effort: 'high' },
     { id: 'secret', hidden: true },

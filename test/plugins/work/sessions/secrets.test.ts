@@ -29,7 +29,7 @@ test.after(() => world.close())
 const update = (fields: object) => `update ${JSON.stringify(fields)}`
 const chunk = (text: string) => update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } })
 
-test('what an agent says in pieces has no secret, wherever it is split', async () => {
+test('streamed agent text contains no secret, wherever it is split', async () => {
   const { at } = await world.session('plain')
   for (const [name, writing] of Object.entries(writingsOf(VALUE)).filter(([, one]) => !one.includes('\n'))) {
     const pieces = [...Array(Math.ceil(writing.length / 3)).keys()].map(n => writing.slice(n * 3, n * 3 + 3))
@@ -44,7 +44,7 @@ test('what an agent says in pieces has no secret, wherever it is split', async (
   assert.is(said(await world.prompt(at, chunk(half))), half, 'what was held back comes with the end of the turn')
 })
 
-test('no other event of a session has a secret, and neither has a crash bundle, the log or any other file', async () => {
+test('no event, crash bundle, log or other file of a session contains a secret', async () => {
   const { at, id } = await world.session('plain')
   const call = { toolCallId: 't1', status: 'completed', kind: 'execute' }
   const lines = [
@@ -113,7 +113,7 @@ function hiding(...values: string[]): Redact {
   return redaction
 }
 
-test('the beginning of a secret waits for what follows, and no longer than a second', async () => {
+test('the start of a secret waits for the rest for at most a second', async () => {
   const { clock, log, written } = logOf(hiding('swordfish-of-the-day'))
   log.appendText('agent_message', 't', 'it is sword')
   await clock.advance(50)
@@ -140,7 +140,7 @@ test('the beginning of a secret waits for what follows, and no longer than a sec
   assert.equal(written, ['sword'])
 })
 
-test('a long text in small pieces is cut into events nowhere within a secret', () => {
+test('a long text in small chunks is never split into events within a secret', () => {
   const { log, written } = logOf(hiding('swordfish-of-the-day'))
   const text = 'so long, swordfish-of-the-day, '.repeat(4000)
   for (let at = 0; at < text.length; at += 7) log.appendText('agent_message', 't', text.slice(at, at + 7))
@@ -149,7 +149,7 @@ test('a long text in small pieces is cut into events nowhere within a secret', (
   assert.is(written.filter(Boolean).join(''), text.replaceAll('swordfish-of-the-day', '[redacted]'))
 })
 
-test('the words of events stay as they are, whatever is a secret', () => {
+test('event keywords are unchanged, whatever is a secret', () => {
   const { log, events } = logOf(hiding('completed', 'journal_full', 'svc.session.event.v1', 'call-one'))
   const content = { status: 'completed', warning: 'journal_full', tool_call_id: 'call-one', text: 'it was completed' }
   log.append({ type: 'runtime_warning', turnId: 't', content })

@@ -19,7 +19,7 @@ test.after(() => world.close())
 const request: World['kernel']['request'] = (method, url, body) => world.kernel.request(method, url, body)
 const stop = (at: string) => request('POST', `${at}/stop`)
 
-test('a session is made without a process, runs turns and is stopped', async () => {
+test('a session is created without a process, runs turns and is stopped', async () => {
   const { id, at } = await world.session('plain', { name: 'first' })
   const made = await world.row(id)
   assert.equal([made.state, made.badge, made.name, made.type], ['active', 'idle', 'first', 'user'])
@@ -49,7 +49,7 @@ test('a session is made without a process, runs turns and is stopped', async () 
   assert.equal([resume.status, resume.body.code], [409, 'session_stopped'])
 })
 
-test('what a new session must not be', async () => {
+test('an invalid new session is refused', async () => {
   const before = (await request('GET', '/api/sessions')).body.page.total
   const refused = async (status: number, body: object) => {
     const reply = await request('POST', '/api/sessions', body)
@@ -79,7 +79,7 @@ test('what a new session must not be', async () => {
   assert.is((await request('GET', '/api/sessions')).body.page.total, before)
 })
 
-test('a session by workspace path, with the default agent and a first prompt', async () => {
+test('a session is created by workspace path, with the default agent and a first prompt', async () => {
   const made = await request('POST', '/api/sessions', {
     workspace_path: path.join(world.root, '.svc'),
     prompt: 'say hi',
@@ -117,7 +117,7 @@ test('a session belongs to one workspace', async () => {
   assert.is((await request('GET', '/api/sessions/ses_0')).status, 404)
 })
 
-test('list: filters, pages with a cursor that belongs to its filter', async () => {
+test('sessions are listed with filters and pages, with a cursor bound to its filter', async () => {
   const ids = []
   for (const name of ['alpha', 'beta', 'gamma 100%']) ids.push((await world.session('plain', { name })).id)
   const list = async (query: string) => (await request('GET', `/api/sessions?${query}`)).body
@@ -141,7 +141,7 @@ test('list: filters, pages with a cursor that belongs to its filter', async () =
   assert.is((await request('GET', '/api/sessions?workspace=nowhere')).status, 404)
 })
 
-test('rename, status, health, delete', async () => {
+test('a session is renamed and deleted, with status and health', async () => {
   const { id, at } = await world.session('plain')
   const renamed = await request('PATCH', at, { name: ' Better ' })
   assert.is(renamed.body.session.name, 'Better')
@@ -158,7 +158,7 @@ test('rename, status, health, delete', async () => {
   assert.not(existsSync(path.join(world.home, 'sessions', id)))
 })
 
-test('prompts while busy wait in line, up to the cap', async () => {
+test('prompts during a turn are queued up to the limit', async () => {
   const { at } = await world.session('plain')
   const send = (text: string, more = {}) => request('POST', `${at}/prompt`, { text, ...more })
   const gate = world.gate()
@@ -183,7 +183,7 @@ test('prompts while busy wait in line, up to the cap', async () => {
   await stop(at)
 })
 
-test('a prompt sent when a turn shows its end begins at once', async () => {
+test('a prompt sent at the visible end of a turn starts at once', async () => {
   const { at } = await world.session('plain')
   let queued = 0
   for (let turn = 1; turn <= 20; turn++) {
@@ -201,7 +201,7 @@ test('a prompt sent when a turn shows its end begins at once', async () => {
   await stop(at)
 })
 
-test('prompts that come at once: one begins, the other waits', async () => {
+test('of concurrent prompts one starts and the other waits', async () => {
   const { at } = await world.session('plain')
   const replies = await Promise.all(['say 1', 'say 2'].map(text => request('POST', `${at}/prompt`, { text })))
   assert.equal(replies.map(reply => reply.status).sort(), [200, 202])
@@ -213,7 +213,7 @@ test('prompts that come at once: one begins, the other waits', async () => {
   await stop(at)
 })
 
-test('interrupt cancels the turn, drops what waits and runs', async () => {
+test('interrupt cancels the turn, drops the queue and runs', async () => {
   const { at } = await world.session('plain')
   await request('POST', `${at}/prompt`, { text: 'say 1\nhang' })
   await world.until(at, event => event.type === 'agent_message')
@@ -227,7 +227,7 @@ test('interrupt cancels the turn, drops what waits and runs', async () => {
   await stop(at)
 })
 
-test('a key makes a repetition a replay', async () => {
+test('a repeated key replays its result', async () => {
   const { at } = await world.session('plain')
   const send = (body: object) => request('POST', `${at}/prompt`, body)
   const once = { text: 'say once', idempotency_key: 'k1', message_id: 'm1' }
@@ -282,7 +282,7 @@ test('the limit counts sessions with a process', async () => {
   for (const { at } of made) await stop(at)
 })
 
-test('while draining nothing new begins and stopping goes on', async () => {
+test('a draining daemon starts nothing new, and stops work', async () => {
   const { at } = await world.session('plain')
   await request('POST', '/api/drain')
   assert.is((await request('POST', '/api/sessions', { workspace: world.workspaceId, agent_name: 'plain' })).status, 503)
@@ -291,7 +291,7 @@ test('while draining nothing new begins and stopping goes on', async () => {
   await request('POST', '/api/undrain')
 })
 
-test('queries of events: type, turn, since, after, limit', async () => {
+test('event queries filter by type, turn, sequence, time and limit', async () => {
   const { at } = await world.session('plain')
   const first = await world.prompt(at, 'say a\nthink b\nsay c')
   const second = await world.prompt(at, 'say d')
@@ -333,7 +333,7 @@ test('queries of events: type, turn, since, after, limit', async () => {
   await stop(at)
 })
 
-test('a workspace with an active session stays; with stopped ones their history goes', async () => {
+test('a workspace with an active session stays; stopped ones lose their history with it', async () => {
   const folder = path.join(world.root, 'sub')
   const { mkdir } = await import('node:fs/promises')
   await mkdir(folder)

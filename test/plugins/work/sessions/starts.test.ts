@@ -19,7 +19,7 @@ test.before(async () => {
 })
 test.after(() => world.close())
 
-test('starts that fail say why', async () => {
+test('failed starts give the reason', async () => {
   const failing = async (name: string, flags: string, kind: string, text: RegExp, command?: string) => {
     await world.agent(name, { flags, ...(command && { command }) })
     const { id, at } = await world.session(name)
@@ -70,7 +70,7 @@ test('starts that fail say why', async () => {
   )
 })
 
-test('a session whose agent wants a login waits for it, and goes on when somebody has logged in', async () => {
+test('a session whose agent needs a login waits for it, and continues after it', async () => {
   for (const [name, more] of [
     ['at-start', ''],
     ['late', '--late-login'],
@@ -88,7 +88,7 @@ test('a session whose agent wants a login waits for it, and goes on when somebod
   }
 })
 
-test('a session whose agent did not start is started again by the next prompt', async () => {
+test('a session whose agent failed to start is restarted by the next prompt', async () => {
   await world.agent('later', { flags: '--login' })
   const { id, at } = await world.session('later')
   const stopped = () => eventually(async () => (await world.row(id)).state === 'stopped', 'the stop')
@@ -107,7 +107,7 @@ test('a session whose agent did not start is started again by the next prompt', 
   assert.equal([gone.status, gone.body.code], [409, 'session_stopped'], 'what a person stopped stays so')
 })
 
-test('a prompt while a session that failed is being stopped waits for that, and starts it again', async () => {
+test('a prompt during the stop of a failed session waits for it and restarts the session', async () => {
   const { at } = await world.session('plain')
   await world.prompt(at, 'child-apart deaf')
   const crashing = await world.kernel.request('POST', `${at}/prompt`, { text: 'exit 3' })
@@ -116,7 +116,7 @@ test('a prompt while a session that failed is being stopped waits for that, and 
   assert.is(said(await world.prompt(at, 'say back')), 'back\n')
 })
 
-test('a turn that nobody canceled and whose agent is gone has failed; one that was canceled has not completed', async () => {
+test('an uncanceled turn of a dead agent has failed; a canceled one has not completed', async () => {
   const { id, at } = await world.session('plain')
   const end = async (text: string) => (await world.prompt(at, text)).at(-1)
   assert.equal((await end('cancel-self')).content.status, 'canceled', 'an agent may cancel by itself')
@@ -134,7 +134,7 @@ test('a turn that nobody canceled and whose agent is gone has failed; one that w
   assert.is(done.content.status, 'canceled')
 })
 
-test('a failure gives the reason: of the error data, of the line that tells it, and none of an older line', async () => {
+test('a failure gives the reason from the error data or its own line, and not from an older line', async () => {
   const summary = async (steps: readonly string[]) => {
     const { at } = await world.session('plain')
     return (await world.prompt(at, steps.join('\n'))).at(-1).failure.summary as string
@@ -164,7 +164,7 @@ test('a failure gives the reason: of the error data, of the line that tells it, 
   assert.not.match(killed, /an hour ago/)
 })
 
-test('a secret of an MCP server that is not there is named, and is not told', async () => {
+test('a missing secret of an MCP server is named without its value', async () => {
   const attempt = async (name: string, reference: string, required = true) => {
     const folder = path.join(world.root, '.svc', 'agents', name)
     await mkdir(folder, { recursive: true })
@@ -192,7 +192,7 @@ test('a secret of an MCP server that is not there is named, and is not told', as
   assert.match(JSON.stringify(without.warnings), /without the MCP server .*db.*no variable SVC_NOT_SET/)
 })
 
-test('a stop while the process is starting ends both', async () => {
+test('a stop during the start ends process and start', async () => {
   await world.agent('late', { flags: '--slow-init=6000' })
   const { id, at } = await world.session('late')
   const sent = await world.kernel.request('POST', `${at}/prompt`, { text: 'say hello' })
@@ -208,7 +208,7 @@ test('a stop while the process is starting ends both', async () => {
   assert.is(processes.unhealthy, 0)
 })
 
-test('the environment, the first words and the mode of an agent', async () => {
+test('an agent gets its environment, first prompt and mode', async () => {
   await world.agent('reader', { permissions: 'approve-reads' })
   const { id, at } = await world.session('reader', { model: 'small-1' })
   const events = await world.prompt(
@@ -223,7 +223,7 @@ test('the environment, the first words and the mode of an agent', async () => {
   assert.not.match(said(await world.prompt(at, 'echo')), /You are the agent/, 'it is told once')
 })
 
-test('a mode that asks is chosen by name, never the mode plan, in which an agent neither asks nor runs', async () => {
+test('an asking mode is chosen by name, never the mode plan, which neither asks nor runs', async () => {
   const chosen = async (name: string, permissions: string, modes: string) => {
     await world.agent(name, { permissions, flags: `--modes=${modes}` })
     const { at } = await world.session(name)
@@ -237,7 +237,7 @@ test('a mode that asks is chosen by name, never the mode plan, in which an agent
   assert.is(await chosen('asking', 'approve-reads', 'default,read-only,ask'), 'mode ask')
 })
 
-test('a workspace whose folder is gone refuses the prompt and changes nothing', async () => {
+test('a workspace with a missing folder refuses the prompt and changes nothing', async () => {
   const { id, at } = await world.session('plain')
   const plans = path.join(world.root, '.svc', 'agents', 'plain', 'AGENT.md')
   const text = await readFile(plans, 'utf8')

@@ -53,7 +53,7 @@ const ended = (reader: Reader) => eventually(async () => reader.ended(), 'the en
 const has = (reader: Reader, count: number) => eventually(async () => reader.frames.length >= count, `${count} frames`)
 const stop = (at: string) => world.kernel.request('POST', `${at}/stop`)
 
-test('raw frames: stored events as they come, resumed after an id, ended by one session_stopped', async () => {
+test('raw frames: stored events live, resumed after an id, ended by one session_stopped', async () => {
   const { at } = await world.session('plain')
   await world.prompt(at, 'say a')
   const reader = read(`${at}/stream?frames=raw`)
@@ -82,7 +82,7 @@ test('raw frames: stored events as they come, resumed after an id, ended by one 
   assert.is(late.frames[0].data.stop_reason, 'user_canceled')
 })
 
-test('raw frames: whoever begins anywhere gets each event once, in order, also behind one that was taken out', async () => {
+test('raw frames: a reader from any position gets each event once, in order, also after a removed one', async () => {
   const { at } = await world.session('plain')
   const text = 'x'.repeat(1500)
   const calls = Array.from({ length: 20 }, (_, n) => {
@@ -121,7 +121,7 @@ test('raw frames: whoever begins anywhere gets each event once, in order, also b
   await stop(at)
 })
 
-test('transcript frames: a snapshot, then what is new or changed', async () => {
+test('transcript frames: a snapshot, then new and changed entries', async () => {
   const { at } = await world.session('plain')
   await world.prompt(at, 'say a')
   const reader = read(`${at}/stream`)
@@ -160,7 +160,7 @@ test('transcript frames: a snapshot, then what is new or changed', async () => {
   assert.ok(deltas.every(frame => frame.id === String(frame.data.cursor)))
 })
 
-test('transcript frames: resumed with a fence, else a snapshot that says why', async () => {
+test('transcript frames: resumed with a fence, else a snapshot with the reason', async () => {
   const { at } = await world.session('plain')
   await world.prompt(at, 'say a')
   const { epoch, generation, max_sequence: last } = (await world.kernel.request('GET', `${at}/transcript`)).body
@@ -192,7 +192,7 @@ test('transcript frames: resumed with a fence, else a snapshot that says why', a
   await stop(at)
 })
 
-test('raw frames: resumed with the right fence, else from the beginning, or the newest that are wanted', async () => {
+test('raw frames: resumed with a valid fence, else from the beginning or the newest requested', async () => {
   const { at } = await world.session('plain')
   await world.prompt(at, 'say a')
   const { epoch, generation } = (await world.kernel.request('GET', `${at}/transcript`)).body
@@ -217,7 +217,7 @@ test('raw frames: resumed with the right fence, else from the beginning, or the 
   }
 })
 
-test('readers that begin and lag as they like all end with the same transcript', async () => {
+test('readers with random starts and delays end with the same transcript', async () => {
   const { at } = await world.session('plain')
   await world.prompt(at, 'say a')
   const running = world.prompt(
@@ -267,7 +267,7 @@ async function prompted(at: string, body: object): Promise<{ headers: Reply; fra
   })
 }
 
-test('a prompt answered as a stream: the turn as one message in the form of the AI SDK', async () => {
+test('a prompt answered as a stream gives the turn as one message of the AI SDK', async () => {
   const { at } = await world.session('plain')
   const tool = (fields: object) =>
     `update ${JSON.stringify({ sessionUpdate: 'tool_call', toolCallId: 'c', ...fields })}`
@@ -320,7 +320,7 @@ test('a prompt answered as a stream: the turn as one message in the form of the 
   await stop(at)
 })
 
-test('a slow reader, and one that goes away, cost nobody else anything', async () => {
+test('a slow reader and a disconnected one do not affect others', async () => {
   const { at } = await world.session('plain')
   await world.prompt(at, 'say a')
   const slow = read(`${at}/stream?frames=raw`)
@@ -347,7 +347,7 @@ test('the stream of a deleted session ends', async () => {
   await ended(reader)
 })
 
-test('a very long message shows its beginning and its newest parts, however it is read', async () => {
+test('a very long message shows its beginning and its newest parts on every read', async () => {
   const { at } = await world.session('plain')
   await world.prompt(at, 'say before')
   const { max_sequence: before } = (await world.kernel.request('GET', `${at}/transcript`)).body

@@ -46,7 +46,7 @@ test('a paste of three lines is one prompt', async () => {
   assert.is(await shell.ended, 0, shell.text)
 })
 
-test('one key answers; "instead" refuses and tells the agent what to do', async () => {
+test('one key answers; "instead" refuses with an instruction for the agent', async () => {
   const { id, at } = await world.session('asks')
   const shell = await attached(id)
   await prompt(at, ask('one'))
@@ -63,7 +63,7 @@ test('one key answers; "instead" refuses and tells the agent what to do', async 
   assert.is(await shell.ended, 0, shell.text)
 })
 
-test('keys of somebody who types a prompt answer no question that comes up meanwhile', async () => {
+test('keys of a prompt being typed answer no question that appears meanwhile', async () => {
   const { id, at } = await world.session('asks')
   const shell = await attached(id)
   shell.type('say y')
@@ -81,7 +81,7 @@ test('keys of somebody who types a prompt answer no question that comes up meanw
   assert.is(await shell.ended, 0, shell.text)
 })
 
-test('a tool is shown once, and Ctrl-O shows what it printed', async () => {
+test('a tool is shown once, and Ctrl-O shows its output', async () => {
   const { id, at } = await world.session('asks')
   const shell = await attached(id)
   const call = { toolCallId: 'c', title: 'seq 1 50', kind: 'execute' }
@@ -109,7 +109,7 @@ test('a tool is shown once, and Ctrl-O shows what it printed', async () => {
   assert.is(piped.text.match(/seq 1 50/g)?.length, 1, piped.text)
 })
 
-test('Ctrl-O shows what a terminal printed: one of the session, released already, and one of the agent', async () => {
+test('Ctrl-O shows the output of a terminal: a released one of the session and one of the agent', async () => {
   await world.agent('free')
   const { id, at } = await world.session('free')
   const shell = await attached(id)
@@ -173,7 +173,7 @@ test('Escape cancels the running turn', async () => {
   assert.is(await shell.ended, 0, shell.text)
 })
 
-test('/help names keys and commands of the agent; /mode, /queue and /steer do what they say', async () => {
+test('/help lists keys and agent commands; /mode, /queue and /steer have their effect', async () => {
   const { id, at } = await world.session('asks')
   const commands = [{ name: 'compact', description: 'Shorten the context' }]
   await world.prompt(at, update({ sessionUpdate: 'available_commands_update', availableCommands: commands }))
@@ -208,7 +208,7 @@ test('/help names keys and commands of the agent; /mode, /queue and /steer do wh
   assert.is(await shell.ended, 0, shell.text)
 })
 
-test('Tab completes a file of the workspace, and Ctrl-G opens the editor', async () => {
+test('Tab completes a workspace file, and Ctrl-G opens the editor', async () => {
   const { id, at } = await world.session('asks')
   const editor = path.join(world.root, 'editor.sh')
   writeFileSync(editor, '#!/bin/sh\nprintf "\\nsay from the editor\\n" >> "$1"\n')
@@ -225,7 +225,7 @@ test('Tab completes a file of the workspace, and Ctrl-G opens the editor', async
   assert.is(await shell.ended, 0, shell.text)
 })
 
-test('a second terminal takes the session over, and the first one leaves', async () => {
+test('a second terminal takes over the session, and the first one leaves', async () => {
   const { id } = await world.session('asks')
   const first = await attached(id)
   const second = Shell.terminal('session', 'attach', id)
@@ -239,7 +239,7 @@ test('a second terminal takes the session over, and the first one leaves', async
   assert.is(await second.ended, 0, second.text)
 })
 
-test('without a terminal, attach ends with its input: at once, or with the turn of what came', async () => {
+test('attach without a terminal ends with its input, or with the turn of the input', async () => {
   const { id, at } = await world.session('asks')
   await world.prompt(at, 'say before')
   const empty = Shell.pipe('session', 'attach', id)
@@ -253,7 +253,7 @@ test('without a terminal, attach ends with its input: at once, or with the turn 
   assert.is(await failed.ended, 1, failed.text)
 })
 
-test('a run takes standard input along, prints the answer alone, and fails when the agent did not finish', async () => {
+test('a run reads standard input, prints only the answer, and fails when the agent did not finish', async () => {
   const run = (input: string, ...args: string[]) =>
     Shell.fed(input, 'run', '--workspace', world.root, '--agent', 'asks', ...args)
   const call = update({ sessionUpdate: 'tool_call', toolCallId: 'c', title: 'ls', kind: 'read', status: 'completed' })
@@ -272,7 +272,7 @@ test('a run takes standard input along, prints the answer alone, and fails when 
   assert.is(await Shell.pipe('session', 'prompt', id, 'say half\nstop-reason max_tokens').ended, 1)
 })
 
-test('what waits is answered by its number, after all of it was shown', async () => {
+test('pending questions are shown and answered by number', async () => {
   const { at } = await world.session('asks')
   await prompt(at, ask('numbered'))
   await world.until(at, event => event.type === 'permission')

@@ -23,7 +23,7 @@ const ask = (kind: string, title: string, rawInput: object = {}) =>
 const ends = (at: string) => world.until(at, event => event.type === 'done' || event.type === 'error')
 const turnRuns = (at: string) => world.until(at, (event: Reply) => event.type === 'agent_message')
 
-test('a prompt shows what happens, asks, and ends with the turn; nothing of an agent acts on the terminal', async () => {
+test('a prompt shows events, asks, and ends with the turn; agent output does not control the terminal', async () => {
   const { id } = await world.session('asks')
   const evil =
     'update {"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"a\\u001b]0;evil\\u0007b\\u001b[2Jc"}}'
@@ -48,7 +48,7 @@ test('a prompt shows what happens, asks, and ends with the turn; nothing of an a
   assert.match(shell.text, /over.*— done/s)
 })
 
-test('Ctrl-C cancels the turn and nothing else; where the agent does not heed it a second one leaves', async () => {
+test('Ctrl-C cancels only the turn; a second one leaves an unresponsive agent', async () => {
   const { id, at } = await world.session('asks')
   const shell = Shell.terminal('session', 'prompt', id, 'say begun\nhang')
   await shell.shows(/begun/)
@@ -66,7 +66,7 @@ test('Ctrl-C cancels the turn and nothing else; where the agent does not heed it
   await world.kernel.request('POST', `${at}/stop`)
 })
 
-test('Ctrl-C takes a prompt that waits out of the queue, and the turn before it goes on', async () => {
+test('Ctrl-C removes a queued prompt, and the running turn continues', async () => {
   const { id, at } = await world.session('asks')
   await world.kernel.request('POST', `${at}/prompt`, { text: 'say first\nhang' })
   await turnRuns(at)
@@ -83,7 +83,7 @@ test('Ctrl-C takes a prompt that waits out of the queue, and the turn before it 
   await world.until(at, event => event.content.text === 'last\n')
 })
 
-test('attached one types prompts and answers; Ctrl-D leaves the session as it is', async () => {
+test('attached terminals accept prompts and answers; Ctrl-D leaves the session unchanged', async () => {
   const { id, at } = await world.session('asks')
   await world.prompt(at, 'say before')
   const shell = Shell.terminal('session', 'attach', id)
@@ -104,7 +104,7 @@ test('attached one types prompts and answers; Ctrl-D leaves the session as it is
   assert.is((await world.row(id)).state, 'active')
 })
 
-test('an attached terminal says once that the session stopped, and goes on with the next prompt', async () => {
+test('an attached terminal reports a stop once, and continues with the next prompt', async () => {
   const { id } = await world.session('asks')
   const shell = Shell.terminal('session', 'attach', id)
   await shell.shows(/attached to ses_/)
@@ -120,7 +120,7 @@ test('an attached terminal says once that the session stopped, and goes on with 
   assert.is(shell.text.match(/A prompt starts it again/g)?.length, 1, shell.text)
 })
 
-test('a terminal that is closed holds its session no longer', async () => {
+test('a closed terminal releases its session', async () => {
   const { id } = await world.session('asks')
   const holder = async () => (await world.row(id)).attached_to as string | undefined
   const shell = Shell.terminal('session', 'attach', id)
@@ -135,7 +135,7 @@ test('a terminal that is closed holds its session no longer', async () => {
   await eventually(async () => !(await holder()), 'nobody at the session')
 })
 
-test('without a terminal: the command that answers is named, and the exit code says how it went', async () => {
+test('without a terminal the answering command is named, and the exit code gives the result', async () => {
   const { id, at } = await world.session('asks')
   const shell = Shell.pipe('session', 'prompt', id, `${ask('execute', 'ls', { command: 'ls' })}\nsay over`)
   await shell.shows(new RegExp(`\\? run: ls \\(svc session approve ${id}\\)`))
@@ -163,7 +163,7 @@ test('without a terminal: the command that answers is named, and the exit code s
   assert.is(await Shell.pipe('session', 'prompt', id, 'say more').ended, 5)
 })
 
-test('a session that stops in the middle is told of in words, with what helps', async () => {
+test('a session stopped during a prompt is reported with the next step', async () => {
   const { id, at } = await world.session('asks')
   const stopped = Shell.pipe('session', 'prompt', id, 'say begun\nhang')
   await turnRuns(at)

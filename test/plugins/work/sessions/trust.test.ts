@@ -31,7 +31,7 @@ const options = ['allow_once', 'reject_once'].map(kind => ({ optionId: kind, nam
 const ask = (toolCall: object) => `ask ${JSON.stringify({ toolCall, options })}`
 const update = (fields: object) => `update ${JSON.stringify(fields)}`
 
-test('an agent that sets no mode may read and asks for the rest; the mode in force is shown', async () => {
+test('an agent without a mode may read and asks for the rest; the effective mode is shown', async () => {
   const { body } = await world.kernel.request('GET', `/api/agents?workspace=${world.workspaceId}`)
   const modes = Object.fromEntries(body.agents.map((agent: Reply) => [agent.name, agent.effective_permissions]))
   assert.is(modes.plain, 'approve-reads')
@@ -43,7 +43,7 @@ test('an agent that sets no mode may read and asks for the rest; the mode in for
   assert.match(said(await world.prompt(at, ask(edit('e', 'a.js')))), /answer: reject_once/, 'nobody answered')
 })
 
-test('a session may have another mode than its agent, and keeps it when it starts again', async () => {
+test('a session may override the mode of its agent, and keeps it on restart', async () => {
   const { id, at } = await world.session('plain', { permissions: 'approve-all' })
   assert.is((await world.row(id)).permissions, 'approve-all')
   assert.match(said(await world.prompt(at, ask(edit('e', 'a.js')))), /answer: allow_once/)
@@ -57,7 +57,7 @@ test('a session may have another mode than its agent, and keeps it when it start
   assert.is(wrong.status, 400)
 })
 
-test('a question has its diff; the session waits and the inbox has it until it expires, which the turn says', async () => {
+test('a question has its diff; session and inbox show it until it expires, which the turn reports', async () => {
   const { id, at } = await world.session('plain')
   const sent = await world.kernel.request('POST', `${at}/prompt`, { text: ask(edit('e', 'a.js')) })
   const waiting = await eventually(async () => {
@@ -86,7 +86,7 @@ test('a question has its diff; the session waits and the inbox has it until it e
   assert.equal((await world.kernel.request('GET', '/api/inbox')).body.items, [])
 })
 
-test('an agent of which it is known that it never asks is named in its list and when it starts', async () => {
+test('an agent known to never ask is named in its list and at its start', async () => {
   const program = path.join(world.root, 'pi-acp')
   await writeFile(program, `#!/bin/sh\nexec ${process.execPath} ${AGENT}\n`, { mode: 0o755 })
   await world.agent('silent', { permissions: 'deny-all', command: program })
@@ -109,7 +109,7 @@ test('an agent of which it is known that it never asks is named in its list and 
   )
 })
 
-test('an agent that edits without asking is named once, where a mode wants a question', async () => {
+test('an agent that edits without asking is named once, where the mode requires a question', async () => {
   const done = (id: string) => update({ ...edit(id, 'a.js'), sessionUpdate: 'tool_call', status: 'completed' })
   const { at } = await world.session('plain')
   const events = await world.prompt(at, `${done('u1')}\n${done('u2')}`)

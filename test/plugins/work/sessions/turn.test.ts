@@ -62,7 +62,7 @@ test('silence: a warning after 15 minutes, a cancel after 30, the end after the 
   assert.is(clock.pending, 0, 'no timer stays')
 })
 
-test('silence that an agent ends within the grace fails the turn only', async () => {
+test('silence ended by the agent within the grace fails only the turn', async () => {
   let answer: (reason: string) => void = () => {}
   const prompt = () => new Promise<string>(resolve => (answer = resolve))
   const { clock, ended } = turnOn({}, { prompt, cancel: async () => answer('cancelled') })
@@ -71,7 +71,7 @@ test('silence that an agent ends within the grace fails the turn only', async ()
   assert.equal([outcome.status, stuck], ['failed', false])
 })
 
-test('an agent that works, and one that waits for a person, are not silent', async () => {
+test('a working agent and one waiting for a user are not silent', async () => {
   const busy = turnOn({}, { prompt: () => never, cancel: async () => {} })
   for (let i = 0; i < 100; i++) {
     await busy.clock.advance(minutes(1))
@@ -84,7 +84,7 @@ test('an agent that works, and one that waits for a person, are not silent', asy
   assert.is(asking.turn.cancelReason, undefined)
 })
 
-test('frozen: three looks in a row end the turn without a grace, sooner than any silence', async () => {
+test('unresponsive: three checks in a row end the turn without a grace, before any silence', async () => {
   let cancels = 0
   const deaf = { prompt: () => never, cancel: async () => void cancels++ }
   const { clock, turn, ended } = turnOn({}, deaf, () => ({ frozen: true, cpuMs: 50 }))
@@ -106,7 +106,7 @@ test('frozen: three looks in a row end the turn without a grace, sooner than any
   assert.equal([thawed.turn.stalled, thawed.turn.cancelReason], [true, undefined])
 })
 
-test('silence is said once within 30 s, in words, and again after the next sign of life; not while a tool runs', async () => {
+test('silence is reported once within 30 s, again after new activity, and not during a tool', async () => {
   const { clock, turn, events } = turnOn({}, { prompt: () => never, cancel: async () => {} })
   const notices = () => events.filter(({ content }) => content.warning === 'silent')
   await clock.advance(15_000)
@@ -128,7 +128,7 @@ test('silence is said once within 30 s, in words, and again after the next sign 
   assert.is(notices().length, 3)
 })
 
-test('an agent that says nothing and works is not silent; one that only ticks is', async () => {
+test('a working agent without output is not silent; one that only ticks is', async () => {
   let cpuMs = 1000
   const working = turnOn({}, { prompt: () => never, cancel: async () => {} }, () => ({ frozen: false, cpuMs }))
   for (let i = 0; i < 60; i++) {
@@ -143,7 +143,7 @@ test('an agent that says nothing and works is not silent; one that only ticks is
   assert.is(working.turn.cancelReason, 'activity_timeout')
 })
 
-test('zero switches a limit off; a turn may have one for itself', async () => {
+test('zero disables a limit; a turn may set its own', async () => {
   const off = turnOn(
     { inactivityTimeout: 0, inactivityWarning: 0, progressNotify: 0, silenceNotice: 0 },
     { prompt: () => never, cancel: async () => {} },
@@ -158,7 +158,7 @@ test('zero switches a limit off; a turn may have one for itself', async () => {
   assert.equal([(await limited.ended).outcome.status, limited.turn.cancelReason], ['failed', 'turn_timeout'])
 })
 
-test('a turn that ends well and without a word says that its model may have failed', async () => {
+test('a successful turn without text reports a possible failure of the model', async () => {
   const run = async (kinds: readonly string[]) => {
     const { events, ended, turn } = turnOn({}, { prompt: async () => 'end_turn', cancel: async () => {} })
     for (const kind of kinds) turn.touch(kind)
@@ -171,7 +171,7 @@ test('a turn that ends well and without a word says that its model may have fail
   )
 })
 
-test('how a turn ends', async () => {
+test('a turn ends with its stop reason', async () => {
   const outcome = async (prompt: () => Promise<string>) =>
     (await turnOn({}, { prompt, cancel: async () => {} }).ended).outcome
   assert.equal(await outcome(async () => 'max_tokens'), {

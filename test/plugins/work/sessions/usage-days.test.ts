@@ -10,7 +10,7 @@ test.before(async () => {
 })
 test.after(() => world.close())
 
-test('what turns used is counted by day, as far as the agent tells', async () => {
+test('usage of turns is counted by day as reported by the agent', async () => {
   const { at } = await world.session('plain')
   const usage = (used: number, amount: number) =>
     `update ${JSON.stringify({ sessionUpdate: 'usage_update', used, size: 1000, cost: { amount, currency: 'EUR' } })}`

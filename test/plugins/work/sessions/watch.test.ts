@@ -7,7 +7,7 @@ import { ProcessWatch } from '../../../../plugins/work/sessions/agent/failure.js
 import { VirtualClock } from '../../../../testing/virtual-clock.js'
 import { eventually } from '../../../fixtures/session-world.js'
 
-test('one timer looks at all processes that there are, and with none there is no timer', async () => {
+test('one timer checks all processes, and no process means no timer', async () => {
   const clock = new VirtualClock()
   const watch = new ProcessWatch(clock, () => 120_000)
   const child = spawn('sh', ['-c', 'sleep 1000 & echo $!; wait'], {

@@ -27,13 +27,13 @@ async function turnOf(text: string) {
   return { events: await read('/events?limit=500'), transcript: await read('/transcript'), row: await read('') }
 }
 
-test('half of a character in a request is replaced before anything is stored', async () => {
+test('a lone surrogate in a request is replaced before it is stored', async () => {
   const { events, transcript, row } = await turnOf(`say half ${HALF} end`)
   assert.equal(halvesIn([events, transcript, row]), [])
   assert.match(JSON.stringify(transcript), 'half \ufffd end')
 })
 
-test('half of a character in what an agent sends is replaced, in texts, titles and names', async () => {
+test('a lone surrogate from an agent is replaced in texts, titles and names', async () => {
   const call = {
     sessionUpdate: 'tool_call',
     toolCallId: 't1',
@@ -49,7 +49,7 @@ test('half of a character in what an agent sends is replaced, in texts, titles a
   assert.match(JSON.stringify(events), 'T\ufffd')
 })
 
-test('a bound never falls into the middle of a character', async () => {
+test('a limit never splits a character', async () => {
   const face = '\u{1f600}'
   const call = {
     sessionUpdate: 'tool_call',

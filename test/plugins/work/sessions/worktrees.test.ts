@@ -110,7 +110,7 @@ const warnings = async ({ world }: Scene, { id, workspace_id }: Reply) =>
     .filter(({ type }) => type === 'runtime_warning')
     .map(({ content }) => content.text)
 
-test('a workspace below the top of its repository is the same folder in a worktree; submodules are checked out', async scene => {
+test('a workspace below its repository root is the same folder in a worktree, with submodules', async scene => {
   const made = await fork(scene, 'same')
   assert.is(made.status, 201, JSON.stringify(made.body))
   const worktree = path.join(scene.folder, 'mono.worktrees/same')
@@ -126,7 +126,7 @@ test('a workspace below the top of its repository is the same folder in a worktr
   assert.equal(await warnings(scene, made.body.session), [])
 })
 
-test('a folder that is not committed is refused, and a submodule that is not there is told', async scene => {
+test('an uncommitted folder is refused, and a missing submodule is reported', async scene => {
   const { top, world, folder } = scene
   const modules = path.join(top, '.git/modules/vendor')
   const aside = path.join(folder, 'aside')
@@ -161,7 +161,7 @@ test('a folder that is not committed is refused, and a submodule that is not the
   assert.is(git(top, 'branch', '--list', 'svc/new'), '')
 })
 
-test('ignored files that match a pattern are carried, and no others', async scene => {
+test('ignored files that match a pattern are copied, and no others', async scene => {
   const { top, folder } = scene
   write(path.join(top, '.worktreeinclude'), '# files of this machine\n/.env.link\n')
   symlinkSync('/etc/hostname', path.join(top, '.env.link'))
@@ -192,7 +192,7 @@ test('ignored files that match a pattern are carried, and no others', async scen
   await set(scene, { carry: [] })
 })
 
-test('a program sets a worktree up before the session begins; where it fails nothing is left', async scene => {
+test('a setup program prepares a worktree before the session; its failure leaves nothing', async scene => {
   const { folder, top } = scene
   const log = path.join(folder, 'log')
   const script = `echo "$PWD $SVC_WORKTREE_BRANCH $SVC_WORKTREE_SOURCE" >>${log}; echo made >made.txt; sleep 300 &`
@@ -217,7 +217,7 @@ test('a program sets a worktree up before the session begins; where it fails not
   await set(scene, { setup: [], teardown: [], setup_timeout: '10m' })
 })
 
-test('a trusted workspace says itself how its worktrees are set up', async scene => {
+test('a trusted workspace configures the setup of its worktrees', async scene => {
   const { world } = scene
   const said = { session: { worktree: { setup: ['sh', '-c', 'echo theirs >made.txt'] } } }
   write(path.join(world.root, '.svc/config.json'), JSON.stringify(said))
@@ -234,7 +234,7 @@ test('a trusted workspace says itself how its worktrees are set up', async scene
   rmSync(path.join(world.root, '.svc'), { recursive: true })
 })
 
-test('an unused worktree is removed with what it was set up with, and not when any of it was changed', async scene => {
+test('an unused worktree is removed with its setup, and kept when any of it changed', async scene => {
   const { folder, top, world } = scene
   const { worktrees } = sessions
   const log = path.join(folder, 'log')
@@ -264,7 +264,7 @@ test('an unused worktree is removed with what it was set up with, and not when a
   await set(scene, { carry: [], setup: [], teardown: [] })
 })
 
-test('a call of git that takes too long names the setting', async scene => {
+test('a git call that times out names the setting', async scene => {
   const { folder, top } = scene
   write(path.join(folder, 'gitconfig'), '[filter "slow"]\n\tsmudge = sleep 60; cat\n\tclean = cat\n')
   write(path.join(top, '.gitattributes'), 'big filter=slow\n')
@@ -278,7 +278,7 @@ test('a call of git that takes too long names the setting', async scene => {
   await set(scene, { git_timeout: '10m' })
 })
 
-test('a repository without a commit says how to make one', async scene => {
+test('a repository without a commit names the command that makes one', async scene => {
   const { folder, world } = scene
   const empty = path.join(folder, "it's new")
   mkdirSync(empty)
