@@ -63,7 +63,7 @@ async function listed(world: Scene, query: string): Promise<string[]> {
   }
 }
 
-test('a finished task that is old is shown, listed and found as before, from the archive', async () => {
+test('an old finished task is shown, listed and found unchanged from the archive', async () => {
   const world = await open()
   const old = await done(world, { title: 'paint the fence' })
   world.clock.jump(1000)
@@ -95,7 +95,7 @@ test('a finished task that is old is shown, listed and found as before, from the
   await world.close()
 })
 
-test('what is not over, needed by another task or part of such a tree stays', async () => {
+test('an unfinished task, a needed one and members of such a tree stay', async () => {
   const world = await open()
   const { task: queued } = await world.queued({ title: 'queued' })
   const origin = await done(world, { title: 'origin' })
@@ -114,7 +114,7 @@ test('what is not over, needed by another task or part of such a tree stays', as
   await world.close()
 })
 
-test('a task in the archive is not changed until it is brought back, whole', async () => {
+test('an archived task is changed only after its tree is restored', async () => {
   const world = await open()
   const parent = (await world.post('/api/tasks', { title: 'parent', scope: 'global' })).body.task.id
   const child = (await world.post(`/api/tasks/${parent}/children`, { title: 'child', scope: 'global' })).body.task.id
@@ -140,7 +140,7 @@ test('a task in the archive is not changed until it is brought back, whole', asy
   await world.close()
 })
 
-test('an idempotency key is free again once its run is in the archive, and no run is lost by that', async () => {
+test('an idempotency key is free again once its run is archived, and no run is lost', async () => {
   const world = await open()
   const run = async () => {
     const task = await done(world)
@@ -152,7 +152,7 @@ test('an idempotency key is free again once its run is in the archive, and no ru
   await world.close()
 })
 
-test('what belongs to a task in the archive is read as before: runs, reviews, profile, stream', async () => {
+test('parts of an archived task are read unchanged: runs, reviews, profile, stream', async () => {
   const world = await open({ listens: true })
   const { task, run } = await world.queued({})
   const agent = world.agent()
@@ -217,7 +217,7 @@ test('what belongs to a task in the archive is read as before: runs, reviews, pr
   await world.close()
 })
 
-test('a damaged segment costs its own tasks: they are refused with its name, lists go on without it, doctor tells it', async () => {
+test('a damaged segment affects only its tasks: they are refused, lists omit them, doctor reports it', async () => {
   const home = await temporaryFolder('tasks-damaged')
   const world = await open({ home })
   const old = await done(world)
@@ -236,7 +236,7 @@ test('a damaged segment costs its own tasks: they are refused with its name, lis
   await again.close()
 })
 
-test('ids that an earlier version stored as text, and ids that a person chose, are found, and brought back once', async () => {
+test('text ids of an earlier version and custom ids are found, and restored once', async () => {
   const home = await temporaryFolder('tasks-ids')
   const world = await open({ home })
   const chosen = await done(world, { id: 'my-own-id' })
@@ -280,7 +280,7 @@ test('ids that an earlier version stored as text, and ids that a person chose, a
   await after.close()
 })
 
-test('0 days: nothing is moved', async () => {
+test('0 days archives nothing', async () => {
   const world = await scene({ plugins: [archives], config: { tasks: { archive_after_days: 0 } } })
   await done(world)
   world.clock.jump(400 * DAY)

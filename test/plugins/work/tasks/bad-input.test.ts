@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import type { Reply } from '../../../harness/kernel.js'
 import { type Scene, scene } from './scene.js'
 
-const test = suite<{ world: Scene }>('bad input to tasks')
+const test = suite<{ world: Scene }>('invalid task requests')
 test.before.each(async context => {
   context.world = await scene()
 })
@@ -195,7 +195,7 @@ test('each validation error has its status and code and names the invalid member
   assert.equal((await world.request('GET', `/api/tasks/${free}/runs`)).body.runs, [], 'nothing of a fan-out is queued')
 })
 
-test('an empty idempotency_key is none', async ({ world }) => {
+test('an empty idempotency_key counts as none', async ({ world }) => {
   for (const key of ['', ' ', '']) {
     const { task } = (await world.post('/api/tasks', { title: 'work', scope: 'global' })).body
     const { status, body } = await world.post(`/api/tasks/${task.id}/start`, { idempotency_key: key })
@@ -206,7 +206,7 @@ test('an empty idempotency_key is none', async ({ world }) => {
   assert.is((await ada.claim({ idempotency_key: '' })).body.code, 'AUTONOMY_LEASE_ALREADY_HELD')
 })
 
-test('an empty description takes the description away', async ({ world }) => {
+test('an empty description removes the description', async ({ world }) => {
   const { task } = (await world.post('/api/tasks', { title: 'work', scope: 'global', description: 'long' })).body
   const change = async (body: object) => (await world.request('PATCH', `/api/tasks/${task.id}`, body)).body.task
   assert.is((await change({ description: null })).description, 'long')

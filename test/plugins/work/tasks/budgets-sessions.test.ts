@@ -77,7 +77,7 @@ test('an invalid number in a usage report is ignored', async ({ world }) => {
   assert.match((await stopped(world, held)).error, /^budget_unmeasured: /)
 })
 
-test('a run under a budget whose agent crashed says so, although the turn ended without a report', async ({
+test('a run under a budget reports a crash of its agent also when the turn ended without a report', async ({
   world,
 }) => {
   const held = await holder(world, { tokens: 1000 })

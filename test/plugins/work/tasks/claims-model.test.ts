@@ -11,7 +11,7 @@ test('a run has at most one holder, is never lost, and is never ended by a forme
   await forSeeds(4, seed => new History(new Dice(seed), STEPS).play())
 })
 
-test('the status of every task is what its events alone say', async () => {
+test('the status of every task follows from its events alone', async () => {
   await forSeeds(2, seed => new StatusHistory(new Dice(seed), STEPS).play())
 })
 

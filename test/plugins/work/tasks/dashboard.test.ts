@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import type { Reply } from '../../../harness/kernel.js'
 import { type Scene, scene } from './scene.js'
 
-const test = suite<{ world: Scene }>('the dashboard of tasks')
+const test = suite<{ world: Scene }>('task dashboard')
 
 test.before.each(async context => {
   context.world = await scene()

@@ -34,7 +34,7 @@ test('without deadlines and waiting runs, tasks set no timer', async ({ world })
   assert.equal(short, [])
 })
 
-test('the run of an expired lease is queued again, a few seconds after the end', async ({ world }) => {
+test('the run of an expired lease is queued again a few seconds after the expiry', async ({ world }) => {
   const { task, run } = await world.queued()
   const ada = world.agent()
   await ada.claim({ lease_seconds: 1800 })
@@ -73,7 +73,7 @@ test('a transient block and a review end at their deadlines', async ({ world }) 
   assert.equal([reviews[0].review_id, reviews[0].outcome], [review.review_id, 'timeout'])
 })
 
-test('a clock that was set back does not extend a lease beyond its duration', async ({ world }) => {
+test('a backward clock jump does not extend a lease beyond its duration', async ({ world }) => {
   const { task, run } = await world.queued()
   await world.agent().claim({ lease_seconds: 600 })
   await world.pass(MINUTE)

@@ -6,7 +6,7 @@ import { type Scene, scene } from './scene.js'
 
 const LOOK_MS = 5250
 const look = probe({ events: Events })
-const test = suite<{ world: Scene }>('a drain of the scheduler')
+const test = suite<{ world: Scene }>('scheduler drain')
 
 test.before.each(async context => {
   context.world = await scene({

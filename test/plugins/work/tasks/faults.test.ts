@@ -4,7 +4,7 @@ import type { Reply } from '../../../harness/kernel.js'
 import { type Scene, scene } from './scene.js'
 
 const MINUTE = 60_000
-const test = suite<{ world: Scene }>('how tasks tell of themselves')
+const test = suite<{ world: Scene }>('task reports')
 
 test.before.each(async context => {
   context.world = await scene()

@@ -12,7 +12,7 @@ import { scene } from './scene.js'
 const LOOK_MS = 5250
 const SWEEP_MS = 16_000
 
-test('in a restored home leases have ended and no run gets a session; once it is confirmed runs go on', async () => {
+test('a restored home has no leases and starts no sessions for runs until it is confirmed', async () => {
   const sessions = new Map<string, SessionInfo>()
   const before = await scene({
     sessions,
@@ -49,7 +49,7 @@ test('in a restored home leases have ended and no run gets a session; once it is
   }
 })
 
-test('a wake-up that waited in a restored home is delivered once the hold has ended', async () => {
+test('a wake-up pending in a restored home is delivered after the confirmation', async () => {
   const look = probe({ request: Requests })
   let refusal: Error | undefined = DaemonErrors.draining()
   const sessions = new Map<string, SessionInfo>()

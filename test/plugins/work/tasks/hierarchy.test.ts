@@ -24,7 +24,7 @@ async function complete(world: Scene, id: string): Promise<void> {
   assert.is((await ada.act('complete', run.id)).status, 200)
 }
 
-test('a task that waits for its parent, or for one above that, is a cycle', async ({ world }) => {
+test('a task that waits for one of its ancestors is a cycle', async ({ world }) => {
   const root = await make(world)
   const middle = await child(world, root)
   const leaf = await child(world, middle)
@@ -33,7 +33,7 @@ test('a task that waits for its parent, or for one above that, is a cycle', asyn
   assert.is(await status(world, leaf), 'ready')
 })
 
-test('a task that waits for one which waits for its parent is a cycle', async ({ world }) => {
+test('a task that waits for a task waiting for its parent is a cycle', async ({ world }) => {
   const root = await make(world)
   const part = await child(world, root)
   const other = await make(world)

@@ -4,7 +4,7 @@ import { operator } from '../../../../kernel/plugin.js'
 import { type Scene, scene } from './scene.js'
 
 const MINUTE = 60_000
-const test = suite<{ world: Scene }>('runs that a plugin keeps from sessions')
+const test = suite<{ world: Scene }>('kept runs')
 
 test.before.each(async context => {
   context.world = await scene()
@@ -18,7 +18,7 @@ const code = (work: Promise<unknown>) =>
   )
 const bob = { name: 'bob', key: 'offer:1' }
 
-test('a kept run is held, extended and completed by a worker elsewhere, and no session gets it', async ({ world }) => {
+test('a kept run is held, extended and completed by a remote worker, and no session gets it', async ({ world }) => {
   const { task, run } = await world.queued()
   const kept = await world.api.kept.keep(operator, task, 'network')
   assert.equal([kept.run.id, kept.title], [run, 'work'])
@@ -41,7 +41,7 @@ test('a kept run is held, extended and completed by a worker elsewhere, and no s
   assert.is(await code(world.api.kept.keep(operator, task, 'network')), 'task_conflict')
 })
 
-test('a task that wants a coordinator is given away as a whole', async ({ world }) => {
+test('a task with a coordinator is given away as a whole', async ({ world }) => {
   const { task } = (await world.post('/api/tasks', { title: 'work', scope: 'global' })).body
   await world.request('PUT', `/api/tasks/${task.id}/execution-profile`, { coordinator: { mode: 'guided' } })
   const { run } = (await world.post(`/api/tasks/${task.id}/start`)).body
@@ -61,7 +61,7 @@ test('a task whose profile requires a result is not completed without one', asyn
   assert.is((await world.api.kept.complete(run, bob, 'a text')).result, 'a text')
 })
 
-test('a lease that expired fences its holder; the run stays kept until it is freed', async ({ world }) => {
+test('an expired lease fences its holder; the run stays kept until released', async ({ world }) => {
   const { task, run } = await world.queued()
   await world.api.kept.keep(operator, task, 'network')
   await world.api.kept.claim(run, bob, MINUTE)
@@ -81,7 +81,7 @@ test('a lease that expired fences its holder; the run stays kept until it is fre
   assert.is(await code(world.api.kept.keep(operator, task, 'network')), 'task_run_open')
 })
 
-test('a kept run does not starve and survives a daemon that is killed', async ({ world }) => {
+test('a kept run does not starve, and survives a kill of the daemon', async ({ world }) => {
   const { task, run } = await world.queued()
   await world.api.kept.keep(operator, task, 'network')
   await world.api.kept.claim(run, bob, 60 * MINUTE)
@@ -95,7 +95,7 @@ test('a kept run does not starve and survives a daemon that is killed', async ({
   await next.close()
 })
 
-test('doctor finds nothing wrong with a run that waits for a worker elsewhere or is held by one', async ({ world }) => {
+test('doctor reports nothing for a run that waits for a remote worker or is held by one', async ({ world }) => {
   const findings = async () => {
     const { items } = (await world.request('GET', '/api/doctor?only=tasks')).body
     return items
@@ -112,7 +112,7 @@ test('doctor finds nothing wrong with a run that waits for a worker elsewhere or
   assert.equal(await findings(), [])
 })
 
-test('a task with a budget is kept from nobody', async ({ world }) => {
+test('a task with a budget cannot be kept from sessions', async ({ world }) => {
   const { task } = await world.queued()
   const set = await world.kernel.inject({ method: 'PUT', url: `/api/budgets/task/${task}`, body: { wall_seconds: 60 } })
   assert.is(set.status, 200, set.body)

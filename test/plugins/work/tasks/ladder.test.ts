@@ -72,7 +72,7 @@ test('the ladder does not advance while a session is active in the workspace', a
   }
 })
 
-test('a session that could not be started is tried again though the clock was set back', async () => {
+test('a session that could not be started is retried after a backward clock jump', async () => {
   const world = await scene()
   try {
     const { task } = await world.queued({ scope: 'workspace', workspace: world.workspace })

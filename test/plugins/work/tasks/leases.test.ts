@@ -154,7 +154,7 @@ test('a waiting claim gets a run that is queued later', async ({ world }) => {
   assert.is((await waiting).body.claim.run.id, run)
 })
 
-test('a claim that waits ends when its session stops, and gets no run after that', async ({ world }) => {
+test('a waiting claim ends when its session stops, and gets no run after that', async ({ world }) => {
   const [ada, eve] = [world.agent(), world.agent()]
   const waiting = ada.claim({ wait: true })
   await world.pass(0)
@@ -165,7 +165,7 @@ test('a claim that waits ends when its session stops, and gets no run after that
   assert.is((await eve.claim()).body.claim.run.id, run)
 })
 
-test('a session that is stopping is given no run and no review', async ({ world }) => {
+test('a stopping session gets no run and no review', async ({ world }) => {
   const { task, run } = await world.queued()
   const done = await world.queued()
   const [ada, eve] = [world.agent(), world.agent({ state: 'stopping' })]
@@ -183,7 +183,7 @@ test('a session that is stopping is given no run and no review', async ({ world 
   assert.is((await world.run(run, task)).status, 'queued')
 })
 
-test('a lease lasts no longer than its length when the clock is set back', async ({ world }) => {
+test('a backward clock jump does not extend a lease', async ({ world }) => {
   const { task, run } = await world.queued()
   const ada = world.agent()
   await ada.claim()
@@ -195,7 +195,7 @@ test('a lease lasts no longer than its length when the clock is set back', async
   assert.equal([row.status, row.recovery_count], ['queued', 1])
 })
 
-test('a run that a person attached to a session fails when the session died with the daemon', async ({ world }) => {
+test('a run attached to a session by a user fails when the session dies with the daemon', async ({ world }) => {
   const attached = async (world: Scene) => {
     const { task, run } = await world.queued()
     const agent = world.agent()

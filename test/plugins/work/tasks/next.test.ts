@@ -14,7 +14,7 @@ const asker = definePlugin({ name: 'asker', version: '1.0.0', requires: { tasks:
     ),
   ],
 })
-const test = suite<{ world: Scene }>('a claim in one request with what comes before and after it')
+const test = suite<{ world: Scene }>('combined claim requests')
 test.before.each(async context => {
   change = () => undefined
   context.world = await scene({ plugins: [asker] })
@@ -45,7 +45,7 @@ test('a claim with start is running at once, and a repetition changes nothing', 
   await complete(ada, run)
 })
 
-test('a completion takes the next run with it; without a run it commits all the same', async ({ world }) => {
+test('a completion claims the next run; without a run it commits nevertheless', async ({ world }) => {
   const [first, second] = [await world.queued(), await world.queued()]
   const ada = world.agent()
   await ada.claim({ run_id: first.run })
@@ -60,9 +60,7 @@ test('a completion takes the next run with it; without a run it commits all the 
   assert.not('next' in (await complete(ada, third.run)), 'nothing is said of what was not asked for')
 })
 
-test('a repeated completion with its key gets the same reply, with the lease of the next run or without one', async ({
-  world,
-}) => {
+test('a repeated completion with its key gets the same reply, with or without the next lease', async ({ world }) => {
   const [first, second] = [await world.queued(), await world.queued()]
   const ada = world.agent()
   await ada.claim({ run_id: first.run })
@@ -82,7 +80,7 @@ test('a repeated completion with its key gets the same reply, with the lease of 
   assert.equal([foreign.status, foreign.body.code], [409, 'AUTONOMY_FOREIGN_RUN'])
 })
 
-test('a next claim that is not valid changes nothing; one that is refused leaves the run completed, and says why', async ({
+test('an invalid next claim changes nothing; a refused one leaves the run completed, with the reason', async ({
   world,
 }) => {
   const { task, run } = await world.queued()

@@ -6,7 +6,7 @@ import type { Reply } from '../../../harness/kernel.js'
 import { type Scene, scene } from './scene.js'
 
 const look = probe({ request: Requests })
-const test = suite<{ world: Scene }>('fan-outs of which a part failed')
+const test = suite<{ world: Scene }>('partly failed fan-outs')
 test.before.each(async context => {
   context.world = await scene({ plugins: [look.plugin] })
 })
@@ -98,7 +98,7 @@ test('recovering the task queues one run for each failed part, and the task comp
   assert.is(await lane(world, task), undefined)
 })
 
-test('attempts count per part, and a part whose attempts are used up fails the task', async ({ world }) => {
+test('attempts count per part, and an exhausted part fails the task', async ({ world }) => {
   const { task, runs } = await parts(world, ['one', 'two'], { max_attempts: 2 })
   await end(world, runs[0] ?? '', 'fail')
   await end(world, runs[1] ?? '', 'fail')
@@ -111,7 +111,7 @@ test('attempts count per part, and a part whose attempts are used up fails the t
   assert.is((await facts(world, task)).status, 'failed')
 })
 
-test('a fan-out replaces the runs before it, and a run after it replaces the fan-out', async ({ world }) => {
+test('a fan-out replaces earlier runs, and a later run replaces the fan-out', async ({ world }) => {
   const { task, run } = await world.queued()
   await end(world, run, 'fail')
   const { run: second } = (await world.post(`/api/tasks/${task}/start`, { idempotency_key: 'second' })).body
@@ -131,7 +131,7 @@ test('a fan-out replaces the runs before it, and a run after it replaces the fan
   assert.is((await facts(world, task)).status, 'completed')
 })
 
-test('children do not complete a parent of which a part failed', async ({ world }) => {
+test('children do not complete a parent with a failed part', async ({ world }) => {
   const { task, runs } = await parts(world, ['one', 'two'])
   const child = await world.post(`/api/tasks/${task}/children`, { title: 'child', scope: 'global' })
   await end(world, runs[0] ?? '', 'fail')
@@ -172,7 +172,7 @@ const HOLDS: Record<string, (world: Scene, task: string, parent: string) => Prom
   },
 }
 for (const [name, hold] of Object.entries(HOLDS))
-  test(`a completed task that a rejected review opens again is held by its ${name}`, async ({ world }) => {
+  test(`a completed task reopened by a rejected review is held by its ${name}`, async ({ world }) => {
     const parent = (await world.post('/api/tasks', { title: 'parent', scope: 'global' })).body.task.id
     await world.post(`/api/tasks/${parent}/children`, { title: 'sibling', scope: 'global' })
     const { id: task } = (await world.post(`/api/tasks/${parent}/children`, { title: 'work', scope: 'global' })).body
@@ -217,7 +217,7 @@ async function guided(world: Scene, more: object = {}) {
   return { task: task.id as string, at, fanOut }
 }
 
-test('a fan-out of a task that wants a coordinator has one, which has to end as its parts have', async ({ world }) => {
+test('a fan-out of a task with a coordinator has one, which ends according to its parts', async ({ world }) => {
   const { task, fanOut } = await guided(world)
   const { runs, designation_group_id: group } = (await fanOut('k', 'one', 'two')).body
   assert.equal(
@@ -248,9 +248,7 @@ test('a fan-out of a task that wants a coordinator has one, which has to end as 
   assert.is((await facts(world, task)).status, 'completed')
 })
 
-test('the run of a task that wants a coordinator is the coordinator, and what it fans out joins it', async ({
-  world,
-}) => {
+test('the run of a task with a coordinator is the coordinator, and its fan-out joins it', async ({ world }) => {
   const { task, at, fanOut } = await guided(world, { agent_name: 'boss' })
   const { run } = (await world.post(`${at}/start`)).body
   assert.equal([run.kind, run.designation], ['coordinator', undefined])
@@ -285,7 +283,7 @@ test('the run of a task that wants a coordinator is the coordinator, and what it
   assert.is((await facts(world, task)).status, 'completed')
 })
 
-test('a changed profile changes whom a queued coordinator and its workers wait for, each by its own part', async ({
+test('a changed profile changes the agents of a queued coordinator and of its workers separately', async ({
   world,
 }) => {
   const { at, fanOut } = await guided(world, { agent_name: 'boss' })

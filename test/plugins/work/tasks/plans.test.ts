@@ -54,7 +54,7 @@ test('the inbox reads its candidates from indexes and does not scan completed ta
   assert.ok(/\bSCAN tasks_\w+(?! USING)\b/.test(inOrder(candidates.replace(' INDEXED BY tasks_task_failed', ''))))
 })
 
-test('what waits for a person is read from indexes and does not scan blocked or completed tasks', () => {
+test('pending user decisions are read from indexes and do not scan blocked or completed tasks', () => {
   const source = readFileSync(path.join(root, 'plugins/work/tasks/views/waiting.ts'), 'utf8')
   const reads = [...source.matchAll(/^const [A-Z]+ = `(SELECT [^`]*)`/gm)].map(([, sql = '']) => sql)
   assert.is(reads.length, 4)

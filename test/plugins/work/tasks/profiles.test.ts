@@ -5,7 +5,7 @@ import { openStore } from '../../../../kernel/store/index.js'
 import { type Reply, temporaryFolder } from '../../../harness/kernel.js'
 import { type Scene, scene } from './scene.js'
 
-const test = suite<{ world: Scene }>('execution profiles of tasks')
+const test = suite<{ world: Scene }>('task execution profiles')
 
 test.before.each(async context => {
   context.world = await scene()
@@ -25,7 +25,7 @@ test('a task without a profile shows the defaults', async ({ world }) => {
   assert.is((await world.request('GET', at('none'))).body.code, 'task_not_found')
 })
 
-test('a profile can be set, read, sent back unchanged, changed in part and deleted', async ({ world }) => {
+test('a profile can be set, read, sent back unchanged, partly changed and deleted', async ({ world }) => {
   const { task } = await world.queued()
   const worker = { mode: 'select', agent_name: 'ada', required_capabilities: ['typescript'] }
   const set = await world.request('PUT', at(task), { worker })
@@ -86,7 +86,7 @@ test('an invalid profile is refused with the invalid path', async ({ world }) =>
   assert.is((await world.request('PUT', at(task), {})).status, 409)
 })
 
-test('queued runs are only given to agents that the current profile allows', async ({ world }) => {
+test('queued runs are given only to agents that the current profile allows', async ({ world }) => {
   const { task, run } = await world.queued()
   await world.request('PUT', at(task), { worker: { mode: 'select', agent_name: 'eve' } })
   assert.is((await world.agent({ agentName: 'ada' }).claim()).status, 204)
@@ -142,7 +142,7 @@ test('a requeued run gets a session even if the profile was set after the claim'
   assert.ok(world.created.length > 0)
 })
 
-test('runs that an earlier version queued get sessions', async ({ world }) => {
+test('runs queued by an earlier version get sessions', async ({ world }) => {
   const { task } = await world.queued({ scope: 'workspace', workspace: world.workspace })
   assert.is((await world.post('/api/scheduler/pause', { reason: 'update' })).status, 200)
   await world.request('PUT', at(task), { worktree: { mode: 'none' } })
@@ -161,7 +161,7 @@ test('runs that an earlier version queued get sessions', async ({ world }) => {
   }
 })
 
-test('a run with runtime mode evidence can only be completed with a result', async ({ world }) => {
+test('a run with runtime mode evidence needs a result to complete', async ({ world }) => {
   const { task, run } = await world.queued()
   await world.request('PUT', at(task), { runtime: { mode: 'evidence' } })
   const ada = world.agent()

@@ -183,7 +183,7 @@ test('an invalid request or verdict is refused with the invalid member', async (
   assert.is((await world.request('GET', '/api/task-reviews/trev_none')).body.code, 'task_review_not_found')
 })
 
-test('review transitions follow the table, and each outcome has its consequence', () => {
+test('review transitions follow the table, and each outcome has its effect', () => {
   const states: ReviewStatus[] = ['requested', 'routed', 'in_review', 'recorded', 'circuit_opened', 'canceled']
   for (const move of Object.keys(REVIEW_MOVES) as ReviewMove[])
     for (const final of ['recorded', 'circuit_opened', 'canceled'] as const)

@@ -18,7 +18,7 @@ const asker = definePlugin({ name: 'asker', version: '1.0.0', requires: { tasks:
     ),
   ],
 })
-const test = suite<{ world: Scene }>('who has a say in tasks, and who is told')
+const test = suite<{ world: Scene }>('task permissions and notifications')
 
 test.before.each(async context => {
   change = () => undefined

@@ -14,7 +14,7 @@ const orchestration = {
   context_recent_events: 6,
   default_max_runtime: '90s',
 }
-const test = suite<{ world: World }>('what the holder of a run is told')
+const test = suite<{ world: World }>('run context')
 
 test.before.each(async context => {
   const world = await openWorld({

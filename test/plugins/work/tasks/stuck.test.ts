@@ -8,7 +8,7 @@ import { type Reply, temporaryFolder } from '../../../harness/kernel.js'
 import { type Scene, scene } from './scene.js'
 
 const look = probe({})
-const test = suite<{ world: Scene }>('what is stuck, why, and what helps')
+const test = suite<{ world: Scene }>('stuck tasks')
 
 test.before.each(async context => {
   context.world = await scene({ plugins: [look.plugin] })
@@ -140,7 +140,7 @@ test('inspecting a task shows the run that needs attention, not the newest run',
   assert.equal([why, next], [seen.why, seen.next_action], 'the detail says the same')
 })
 
-test('the board counts runs that need attention and shows the reason and next step of each run', async ({ world }) => {
+test('the board counts runs that need attention and shows the reason and next step of each', async ({ world }) => {
   const { id, holders, runs } = await fannedOut(world)
   await world.stop(holders[0], 'crashed')
   const seen = await board(world)
@@ -159,7 +159,7 @@ test('the board counts runs that need attention and shows the reason and next st
   assert.equal([queued.why, queued.next_action], ['the scheduler is paused', 'svc scheduler resume'])
 })
 
-test('inspecting a blocked task shows the reason and the command to run next', async ({ world }) => {
+test('inspecting a blocked task shows the reason and the next command', async ({ world }) => {
   const create = async (more: object): Promise<string> =>
     (await world.post('/api/tasks', { title: 'work', scope: 'global', ...more })).body.task.id
   const step = async (id: string) => {
@@ -206,7 +206,7 @@ test('a recovered run keeps its error, and the timeline has the reason for the r
   assert.ok(notes('task.status_changed').includes('ready -> in_progress'))
 })
 
-test('a queued run whose workspace was removed waits for no session: its task is to be canceled', async ({ world }) => {
+test('a queued run of a removed workspace waits for no session: its task is to be canceled', async ({ world }) => {
   const root_dir = await temporaryFolder('removed')
   const { workspace } = (await world.post('/api/workspaces', { root_dir })).body
   const { task } = await world.queued({ scope: 'workspace', workspace: workspace.id })
@@ -218,7 +218,7 @@ test('a queued run whose workspace was removed waits for no session: its task is
   await rm(root_dir, { recursive: true })
 })
 
-test('the timeline of a task tells that the task on which it waited was deleted', async ({ world }) => {
+test('the timeline of a task reports that its dependency was deleted', async ({ world }) => {
   const made = async (title: string) => (await world.post('/api/tasks', { title, scope: 'global' })).body.task.id
   const [first, second] = [await made('first'), await made('second')]
   await world.post(`/api/tasks/${second}/dependencies`, { depends_on_task_id: first })

@@ -2,7 +2,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type Agent, type Scene, scene } from './scene.js'
 
-const test = suite<{ world: Scene }>('runs that go on with the work of others')
+const test = suite<{ world: Scene }>('successor runs')
 test.before.each(async context => {
   context.world = await scene()
 })
@@ -37,7 +37,7 @@ for (const [how, route, then] of [
   ['crashed', 'recover', 'needs_attention'],
   ['failed', 'retry', 'needs_attention'],
 ] as const)
-  test(`a part that ${how} can be done again after the other part has been completed`, async ({ world }) => {
+  test(`a part that ${how} can be repeated after the other part has been completed`, async ({ world }) => {
     const { task, first, second } = await twoParts(world)
     if (how === 'crashed') await world.stop(first.agent, 'crashed')
     else await first.agent.act('fail', first.run, { error: 'no network' })
@@ -52,7 +52,7 @@ for (const [how, route, then] of [
     assert.is(await status(world, task), 'completed')
   })
 
-test('an attempt that failed is not done again once a later one has completed the task', async ({ world }) => {
+test('a failed attempt is not repeated once a later one has completed the task', async ({ world }) => {
   const { task, run } = await world.queued()
   const ada = world.agent()
   await ada.claim()
@@ -64,7 +64,7 @@ test('an attempt that failed is not done again once a later one has completed th
   assert.is(await status(world, task), 'completed')
 })
 
-test('a retry that is sent again finds its run and tells nothing new', async ({ world }) => {
+test('a repeated retry returns its run and emits no event', async ({ world }) => {
   const { task, run } = await world.queued()
   await world.post(`/api/runs/${run}/fail`, { reason: 'not yet' })
   const first = await world.post(`/api/runs/${run}/retry`)
@@ -73,7 +73,7 @@ test('a retry that is sent again finds its run and tells nothing new', async ({ 
   assert.is((await names(world, task)).filter(name => name === 'task.run_operator_retry').length, 1)
 })
 
-test('a recovered task needs attention again when the same kind of block comes back, until it is completed', async ({
+test('a recovered task needs attention again when the same kind of block recurs, until it is completed', async ({
   world,
 }) => {
   const { task, run } = await world.queued()
@@ -105,7 +105,7 @@ test('a fan-out waits for the approval of its task like a start does', async ({ 
   assert.is((await fanOut(rejected)).body.code, 'task_conflict')
 })
 
-test('while the daemon drains no run is attached and no task recovered', async ({ world }) => {
+test('a draining daemon attaches no run and recovers no task', async ({ world }) => {
   const { task, run } = await world.queued()
   const stuck = await world.queued()
   const ada = world.agent()

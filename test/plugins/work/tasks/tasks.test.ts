@@ -40,7 +40,7 @@ test('an invalid task is refused with the path of the invalid member', async ({ 
   assert.is((await world.post('/api/tasks', { id: 'mine', title: 'work', scope: 'global' })).body.code, 'task_exists')
 })
 
-test('a person is named as human, whatever they do and from whichever door', async ({ world }) => {
+test('a user is recorded as human for every action over each transport', async ({ world }) => {
   const { task, run } = await world.queued({ title: 'mine', owner: { kind: 'human', ref: 'operator' } })
   const person = { kind: 'human', ref: 'operator' }
   const block = await world.post(`/api/tasks/${task}/blocks`, { kind: 'needs_input', reason: 'which?' })
@@ -335,9 +335,7 @@ test('a workspace has at most 16 active runs', async ({ world }) => {
   assert.equal([foreign.status, foreign.body.code], [403, 'identity_unauthorized'])
 })
 
-test('a claim that waits for a place in its workspace has it as soon as another run ends, however it ends', async ({
-  world,
-}) => {
+test('a claim that waits for a place in its workspace gets it when another run ends in any way', async ({ world }) => {
   for (let n = 0; n < 20; n++) await world.queued({ scope: 'workspace', workspace: world.workspace })
   const holders: { agent: ReturnType<typeof world.agent>; run: string }[] = []
   for (let n = 0; n < 16; n++) {
@@ -359,7 +357,7 @@ test('a claim that waits for a place in its workspace has it as soon as another 
   }
 })
 
-test('a run under a lease is started by its holder alone', async ({ world }) => {
+test('a leased run is started only by its holder', async ({ world }) => {
   const { run } = await world.queued()
   const ada = world.agent()
   await ada.claim({ run_id: run })
@@ -368,7 +366,7 @@ test('a run under a lease is started by its holder alone', async ({ world }) => 
   assert.is((await ada.act('start', run)).status, 200)
 })
 
-test('a run that a person attaches a session to is starting, which its timeline tells', async ({ world }) => {
+test('a run attached to a session by a user is starting, as shown in its timeline', async ({ world }) => {
   const { task, run } = await world.queued()
   assert.is((await world.post(`/api/task-runs/${run}/attach-session`, { session_id: world.agent().id })).status, 200)
   const { timeline } = (await world.request('GET', `/api/tasks/${task}/timeline`)).body
@@ -379,7 +377,7 @@ test('a run that a person attaches a session to is starting, which its timeline 
   )
 })
 
-test('a transient block has to end in the future', async ({ world }) => {
+test('a transient block must end in the future', async ({ world }) => {
   const { task } = await world.queued()
   const block = { kind: 'transient', reason: 'the network', expires_at: '2020-01-01T00:00:00Z' }
   const { status, body } = await world.post(`/api/tasks/${task}/blocks`, block)
@@ -387,7 +385,7 @@ test('a transient block has to end in the future', async ({ world }) => {
   assert.match(body.error, /expires_at: must be in the future/)
 })
 
-test('a query about one task that is not valid is unprocessable', async ({ world }) => {
+test('an invalid query about one task is unprocessable', async ({ world }) => {
   const { task } = await world.queued()
   for (const url of ['runs?limit=-1', 'timeline?limit=-1', 'stream?after_sequence=-1'])
     assert.is((await world.request('GET', `/api/tasks/${task}/${url}`)).status, 422, url)

@@ -9,7 +9,7 @@ import type { Reply } from '../../../harness/kernel.js'
 const usage = (used: number) => `update ${JSON.stringify({ sessionUpdate: 'usage_update', used, size: 10_000 })}`
 
 type Call = (id: string, input?: object) => Promise<{ readonly failed: boolean; readonly text: string }>
-const test = suite<{ world: World; at: string; call: Call; close: () => Promise<void> }>('tasks by tools')
+const test = suite<{ world: World; at: string; call: Call; close: () => Promise<void> }>('task tools')
 
 /** A session whose agent is another program that speaks to the server it was handed. */
 test.before(async context => {

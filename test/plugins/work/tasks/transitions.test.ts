@@ -7,7 +7,7 @@ import { probe } from '../../../../testing/traces.js'
 import { type Scene, scene } from './scene.js'
 
 const look = probe({ request: Requests })
-const test = suite<{ world: Scene }>('transitions of runs and tasks')
+const test = suite<{ world: Scene }>('run and task transitions')
 
 test.before.each(async context => {
   context.world = await scene({ plugins: [look.plugin] })
@@ -38,7 +38,7 @@ test('claim, start, heartbeat and complete run a fixed number of statements', as
   assert.equal(counts, { claim: 11, heartbeat: 6, start: 14, complete: 15 })
 })
 
-test('a change of state has its effects in one order', async ({ world }) => {
+test('the effects of a state change run in one order', async ({ world }) => {
   assert.equal(
     EFFECTS.map(({ name }) => name),
     ['leases', 'budgets', 'reviews', 'status', 'wakes'],

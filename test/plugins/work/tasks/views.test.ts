@@ -4,7 +4,7 @@ import type { Reply } from '../../../harness/kernel.js'
 import { type Scene, scene } from './scene.js'
 
 const MINUTE = 60_000
-const test = suite<{ world: Scene }>('views of tasks')
+const test = suite<{ world: Scene }>('task views')
 
 /** The commands that answer pending requests, by session. */
 const asks = new Map<string, string>()
@@ -70,7 +70,7 @@ test('the tree lists the descendants of a task with their depth', async ({ world
   )
 })
 
-test('an inspection shows why a task is not progressing and what to do next', async ({ world }) => {
+test('an inspection shows why a task is not progressing and the next step', async ({ world }) => {
   const next = async (id: string) => (await world.request('GET', `/api/tasks/${id}/inspect`)).body.inspect.next_action
   const { task, run } = await world.queued({ max_attempts: 1 })
   const ada = world.agent()

@@ -9,7 +9,7 @@ import { type Agent, type Scene, scene } from './scene.js'
 const SWEEP_MS = 16_000
 const look = probe({ request: Requests })
 let refusal: Error | undefined
-const test = suite<{ world: Scene }>('sessions are told what became of the tasks that they created')
+const test = suite<{ world: Scene }>('wakes of task creators')
 
 test.before.each(async context => {
   refusal = undefined

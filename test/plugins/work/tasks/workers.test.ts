@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert'
 import { TaskWorld, until } from '../../../fixtures/task-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 
-const test = suite<{ world: TaskWorld }>('sessions that the daemon starts for runs')
+const test = suite<{ world: TaskWorld }>('sessions started for runs')
 
 test.before(async context => {
   context.world = await TaskWorld.open()
@@ -107,7 +107,7 @@ test('a session that exceeds the maximum runtime is stopped and the run records 
   await world.svc.svc('config', 'set', 'task.orchestration.spawn_failure_limit', '5')
 })
 
-test('a session that fails leaves no worktree, unless something is in it', async ({ world }) => {
+test('a failed session leaves no worktree, unless it contains something', async ({ world }) => {
   await world.svc.svc('config', 'set', 'task.orchestration.spawn_failure_limit', '2')
   const stuck = async (script: string) => {
     const run = await world.start(await world.task(script, { ...by('coder'), worktree: { mode: 'per_run' } }))
@@ -166,7 +166,7 @@ test('a drain lets a session end its run and starts no session for queued runs',
   await world.untilRun(second, ({ run }) => run.status === 'completed', 'is completed')
 })
 
-test('a prompt cuts a long description to the configured size and has the handoff', async ({ world }) => {
+test('a prompt cuts a long description to the configured size and includes the handoff', async ({ world }) => {
   await world.svc.svc('config', 'set', 'task.orchestration.context_body_max_bytes', '1024')
   const task = await world.task('fail it broke', by('coder'), { description: `${'é'.repeat(600)} the end` })
   const first = await world.start(task)
@@ -183,7 +183,7 @@ test('a prompt cuts a long description to the configured size and has the handof
   await world.svc.svc('config', 'unset', 'task.orchestration.context_body_max_bytes')
 })
 
-test('a coordinator gets a session of its agent, divides its task and lets others do the parts', async ({ world }) => {
+test('a coordinator gets a session of its agent, divides its task and delegates the parts', async ({ world }) => {
   const { sandbox, worker } = by('coder')
   const coordinator = { mode: 'guided', agent_name: 'leader', guidance: 'Two parts at most.' }
   const task = await world.task('begin; divide complete,complete; complete', { sandbox, worker, coordinator })
@@ -204,7 +204,7 @@ test('a coordinator gets a session of its agent, divides its task and lets other
   assert.is((await world.request('GET', `/api/tasks/${task}`)).body.task.task.status, 'completed')
 })
 
-test('coordinators are bounded by roles.coordinator: how many, how long, and whether at all', async ({ world }) => {
+test('roles.coordinator limits the number and duration of coordinators, and can disable them', async ({ world }) => {
   const set = (name: string, value: string) => world.svc.svc('config', 'set', `roles.coordinator.${name}`, value)
   const lead = (script: string) =>
     world.task(script, { ...open, coordinator: { mode: 'guided' }, worker: { mode: 'select', agent_name: 'coder' } })
@@ -293,7 +293,7 @@ test('a job with a task ends as delegated once the task exists, and its agent wo
   assert.equal([first.run.idempotency_key, first.session.agent_name], [`automation-run:${run.id}`, 'coder'])
 })
 
-test('a run that a budget does not allow its agent to claim records the reason', async ({ world }) => {
+test('a run denied to its agent by a budget records the reason', async ({ world }) => {
   await world.svc.svc('config', 'set', 'task.orchestration.spawn_failure_limit', '1')
   const first = await world.start(await world.task('complete', by('coder')))
   await world.untilRun(first, ({ run }) => run.status === 'completed', 'is completed')

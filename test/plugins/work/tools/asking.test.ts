@@ -5,7 +5,7 @@ import { openScene, type Scene, until, type Wire } from './scene.js'
 
 const FAIL = 'ext__clock__fail'
 
-const at = suite<{ scene: Scene }>('asking')
+const at = suite<{ scene: Scene }>('asking tools')
 at.before(async context => {
   context.scene = await openScene({ extension: true, config: { tools: { policy: { external_default: 'ask' } } } })
 })

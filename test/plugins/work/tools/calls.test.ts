@@ -3,7 +3,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type Caller, openScene, type Scene, until, type Wire } from './scene.js'
 
-const test = suite<{ scene: Scene; ada: Caller }>('calls of tools')
+const test = suite<{ scene: Scene; ada: Caller }>('tool calls')
 
 test.before(async context => {
   context.scene = await openScene({ extension: true, config: { tools: { policy: { external_default: 'enabled' } } } })
@@ -28,7 +28,7 @@ test('an agent finds a tool by words, reads its input and calls it', async ({ ad
   assert.is((await scene.operator('POST', '/api/tools/ext__clock__now/invoke', { input: { zone: 'UTC' } })).status, 200)
 })
 
-test('an input that the schema does not allow never reaches the tool', async ({ ada }) => {
+test('an input refused by the schema never reaches the tool', async ({ ada }) => {
   for (const [input, says] of [
     [{}, 'zone: required'],
     [{ zone: 7 }, 'zone: string wanted'],
@@ -42,7 +42,7 @@ test('an input that the schema does not allow never reaches the tool', async ({ 
   }
 })
 
-test('a tool that changes something waits for a person, who allows it once', async ({ ada, scene }) => {
+test('a changing tool waits for a user, who allows it once', async ({ ada, scene }) => {
   const asked = await ada.call('ext__clock__fail')
   assert.equal([asked.status, asked.body.error.code], [202, 'tool_approval_required'])
   const id = asked.body.error.details.approval_id
@@ -63,7 +63,10 @@ test('a tool that changes something waits for a person, who allows it once', asy
   assert.is((await scene.decide('reject')).body.approval_status, 'rejected')
 })
 
-test('an agent that asks without end, or asks and withdraws, leaves others their questions', async ({ ada, scene }) => {
+test('an agent that asks endlessly, or asks and withdraws, does not block questions of others', async ({
+  ada,
+  scene,
+}) => {
   const ask = (n: number) => ada.call('ext__clock__fail', { n })
   const open = await Promise.all(Array.from({ length: 50 }, (_, n) => ask(n)))
   assert.equal([...new Set(open.map(({ status }) => status))], [202])
@@ -85,7 +88,10 @@ test('an agent that asks without end, or asks and withdraws, leaves others their
   assert.is((await scene.decide('reject')).body.approval_status, 'rejected')
 })
 
-test('an agent neither decides, nor makes a token, nor remembers, whatever it asks for', async ({ ada, scene }) => {
+test('an agent neither decides, nor creates a token, nor stores decisions, whatever it requests', async ({
+  ada,
+  scene,
+}) => {
   const asked = await ada.call('ext__clock__fail')
   const id = asked.body.error.details.approval_id
   const refused = [
@@ -109,7 +115,7 @@ test('an agent neither decides, nor makes a token, nor remembers, whatever it as
   assert.is((await ada.ask('POST', `/api/tools/approvals/${id}/cancel`)).body.approval_status, 'canceled')
 })
 
-test('a token counts for one call of one session with one input', async ({ ada, scene }) => {
+test('a token is valid for one call of one session with one input', async ({ ada, scene }) => {
   const mint = async (input: unknown, session = ada.id) =>
     (await scene.operator('POST', '/api/tools/ext__clock__fail/approvals', { session_id: session, input })).body
       .approval
@@ -127,7 +133,7 @@ test('a token counts for one call of one session with one input', async ({ ada, 
   assert.equal([unknown.status, unknown.body.error.code], [400, 'tool_invalid_input'])
 })
 
-test('a decision is remembered for an agent or a tool, until somebody forgets it', async ({ ada, scene }) => {
+test('a decision is remembered for an agent or a tool until it is deleted', async ({ ada, scene }) => {
   const url = `/api/tool-approval-grants?workspace_id=${scene.world.workspaceId}`
   const put = (decision: string, more = {}) =>
     scene.operator('PUT', url, { decision, scope: 'tool', tool_id: 'ext__clock__fail', ...more })
@@ -151,10 +157,7 @@ test('a decision is remembered for an agent or a tool, until somebody forgets it
   assert.is(none.status, 404)
 })
 
-test('a large result is an artifact that is read in pages; one that is too large is refused', async ({
-  ada,
-  scene,
-}) => {
+test('a large result is an artifact read in pages, and an oversized one is refused', async ({ ada, scene }) => {
   const bytes = 6 * 1024 * 1024
   const { status, body } = await ada.call('ext__clock__large', { bytes })
   assert.equal([status, body.truncated], [200, true], JSON.stringify(body).slice(0, 500))

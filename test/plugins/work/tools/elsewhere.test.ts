@@ -30,7 +30,7 @@ interface Elsewhere {
   readonly record: string
 }
 
-const test = suite<{ scene: Scene; ada: Caller; there: Elsewhere }>('what an agent is told of other workspaces')
+const test = suite<{ scene: Scene; ada: Caller; there: Elsewhere }>('agent view of other workspaces')
 
 test.before(async context => {
   const config = { tools: { policy: { external_default: 'enabled' } } }
@@ -135,7 +135,7 @@ async function same(what: string, id: string, ask: (id: string) => Promise<{ sta
   assert.is(plain(there, id), plain(nowhere, none), what)
 }
 
-test('a native tool answers for what is of another workspace as for what there is not', async context => {
+test('a native tool answers for another workspace as for a missing thing', async context => {
   const { there, scene } = context
   const tools: readonly (readonly [string, keyof Elsewhere | string, string, object?])[] = [
     ['automation_jobs_info', there.job, 'id'],
@@ -184,7 +184,7 @@ test('a native tool answers for what is of another workspace as for what there i
     assert.is((await scene.operator('GET', url)).status, 200, url)
 })
 
-test('so do the routes at the door of the agent itself', async ({ ada, there }) => {
+test('the routes on the agent socket answer for another workspace as for a missing thing', async ({ ada, there }) => {
   const get = (url: string) => ada.ask('GET', url)
   await same('an approval', there.approval, id => get(`/api/tools/approvals/${id}`))
   await same('its withdrawal', there.approval, id => ada.ask('POST', `/api/tools/approvals/${id}/cancel`))
@@ -220,7 +220,7 @@ const reading = inTree
     )
   })
 
-test('no list that an agent reads has anything of another workspace', async context => {
+test('no list for an agent contains another workspace', async context => {
   const { there } = context
   assert.ok(reading.length > 20, `${reading.length} tools`)
   const routes = new Map(
@@ -240,7 +240,7 @@ test('no list that an agent reads has anything of another workspace', async cont
   }
 })
 
-test('an agent sees what is of its own workspace, and what is for all', async context => {
+test('an agent sees its own workspace and global things', async context => {
   const { scene, ada } = context
   const more = { name: 'everywhere', agent_name: 'ada', prompt: 'Work.', schedule: { mode: 'every', interval: '24h' } }
   const own = { ...more, name: 'own', scope: 'workspace', workspace_id: scene.world.workspaceId }

@@ -12,7 +12,7 @@ interface Context {
   readonly scene: Scene
   readonly there: { readonly id: string; readonly root: string; readonly session: string }
 }
-const test = suite<Context>('an agent that names another workspace')
+const test = suite<Context>('agent requests for another workspace')
 const LIST = 'service__session_list'
 
 test.before(async context => {
@@ -36,7 +36,10 @@ const answered = (agent: Caller, id: string) =>
     return !['pending', 'running'].includes(body.execution_status) && body.execution_status ? body : undefined
   }, 'the end of the call')
 
-test('works there under approve-all, by its id, its name or its folder', async ({ scene, there }) => {
+test('a request for another workspace runs there under approve-all, by id, name or folder', async ({
+  scene,
+  there,
+}) => {
   const agent = await scene.agent('all', { permissions: 'approve-all' })
   for (const workspace of [there.id, 'far', there.root]) {
     const reply = await agent.call(LIST, { workspace })
@@ -53,7 +56,10 @@ test('works there under approve-all, by its id, its name or its folder', async (
   assert.is(info.status, 403, 'its session is not there')
 })
 
-test('waits for a person under approve-reads, whatever was allowed for good', async ({ scene, there }) => {
+test('a request for another workspace waits for a user under approve-reads, whatever was always allowed', async ({
+  scene,
+  there,
+}) => {
   const agent = await scene.agent('reads')
   const grant = { decision: 'allow', scope: 'tool', tool_id: LIST }
   const url = `/api/tool-approval-grants?workspace_id=${scene.world.workspaceId}`
@@ -71,12 +77,12 @@ test('waits for a person under approve-reads, whatever was allowed for good', as
   await scene.decide('reject')
 })
 
-test('is refused under deny-all', async ({ scene, there }) => {
+test('a request for another workspace is refused under deny-all', async ({ scene, there }) => {
   const agent = await scene.agent('none', { permissions: 'deny-all' })
   assert.equal(outcome(await agent.call(LIST, { workspace: there.id })), [403, 'tool_denied'])
 })
 
-test('is refused in a sandbox, and where its parent holds it, in every mode', () => {
+test('a request for another workspace is refused in a sandbox and by a restricting parent, in every mode', () => {
   const info = { workspaceId: 'ws_1' } as SessionInfo
   const confinement = { kind: 'sandbox', backend: 'bubblewrap', profile: 'default', network: 'host' } as const
   const lineage = { permission_policy: {} } as SessionInfo['lineage']

@@ -26,7 +26,7 @@ test.before(async context => {
 })
 test.after(({ svc }) => svc.close())
 
-test('each stands for a route, and is offered under its name', ({ tools }) => {
+test('each native tool maps to a route and has its name', ({ tools }) => {
   assert.ok(contributed.length > 100, `${contributed.length} tools`)
   assert.is(new Set(contributed.map(({ name }) => name)).size, contributed.length, 'no name twice')
   for (const { name, route } of contributed) {
@@ -37,7 +37,7 @@ test('each stands for a route, and is offered under its name', ({ tools }) => {
   }
 })
 
-test('an id that would lead to another route is none', async ({ svc }) => {
+test('an id that would address another route is invalid', async ({ svc }) => {
   const tool = 'service__automation_jobs_history'
   for (const id of ['.', '..', '']) {
     const { status, body } = await svc.request('POST', `/api/tools/${tool}/invoke`, { input: { id } })
@@ -54,7 +54,7 @@ test('an id that would lead to another route is none', async ({ svc }) => {
 /** Words that begin a description and are no imperative, though they have no s at their end. */
 const NO_VERBS = /^(?:A|An|All|One|The|That|What|When|Where|Whether|Which|Stored|How|Why|Whose)$/
 
-test('what a tool does is said in the imperative, as a model is told to act', ({ tools }) => {
+test('the description of a tool is in the imperative', ({ tools }) => {
   for (const { descriptor } of tools) {
     const [word = ''] = descriptor.description.split(/[\s,;]/)
     const isVerb = /^[A-Z][a-z]+$/.test(word) && !NO_VERBS.test(word) && !/[^s]s$/.test(word.replace(/^Focus$/, ''))
@@ -62,7 +62,7 @@ test('what a tool does is said in the imperative, as a model is told to act', ({
   }
 })
 
-test('one that can make code run, or decides what may, is destructive', ({ tools }) => {
+test('a native tool that can run code or grant rights is destructive', ({ tools }) => {
   const judging = contributed.filter(({ inside }) => inside === 'judged')
   assert.equal(
     judging.map(({ name }) => name),
@@ -96,7 +96,7 @@ function least(schema: Wire): Wire {
   return 'zzz-nothing'
 }
 
-test('each refuses what its route refuses, by the same code', async ({ svc, tools }) => {
+test('each native tool refuses the requests that its route refuses, with the same code', async ({ svc, tools }) => {
   let compared = 0
   for (const { name, route: key, fixed = {} } of contributed) {
     const route = routes.get(key) as Route
@@ -137,7 +137,7 @@ test('each refuses what its route refuses, by the same code', async ({ svc, tool
   assert.ok(compared > 60, `${compared} refusals were compared`)
 })
 
-test('every toolset of the program is there, and each native tool is in one', async ({ svc, tools }) => {
+test('every toolset of the program exists, and each native tool is in one', async ({ svc, tools }) => {
   const { toolsets } = (await svc.request('GET', '/api/toolsets')).body
   for (const id of NATIVE_TOOLSETS)
     assert.ok(
@@ -156,7 +156,7 @@ test('every toolset of the program is there, and each native tool is in one', as
   assert.equal([none.status, none.body.error.reason_codes], [404, ['toolset_unknown']])
 })
 
-test('what an agent is shown of the tools that find and call all others is small', ({ tools }) => {
+test('the description of the search and call tools is small', ({ tools }) => {
   const shown = ['tool_search', 'tool_info', 'tool_call'].map(
     name => tools.find(({ descriptor }) => descriptor.tool_id === `service__${name}`).descriptor,
   )

@@ -52,7 +52,7 @@ const server = definePlugin({ name: 'test.far', version: '1.0.0', requires: { to
   ],
 })
 
-const test = suite<{ scene: Scene; ada: Caller }>('policy of tools')
+const test = suite<{ scene: Scene; ada: Caller }>('tool policy')
 test.before(async context => {
   const cycle = {
     a: { toolsets: ['b'] },
@@ -79,7 +79,7 @@ const outcome = ({ status, body }: Wire) => [
   ...(body.error?.reason_codes ?? []),
 ]
 
-test('tools from outside are for agents that name them, or where the operator says so', async ({ ada, scene }) => {
+test('external tools are for agents that name them, or by the setting of the operator', async ({ ada, scene }) => {
   assert.equal(outcome(await ada.call('mcp__far__x')), [403, 'tool_denied', 'source_disabled'])
   const named = await scene.agent('named', { permissions: 'approve-all', lines: ['tools: ["mcp__far__*"]'] })
   assert.equal(outcome(await named.call('mcp__far__x')), [200, 'completed'])
@@ -104,7 +104,7 @@ test('tools from outside are for agents that name them, or where the operator sa
   await scene.decide('reject')
 })
 
-test('what makes code run in the daemon needs a person also under approve-all', async ({ ada, scene }) => {
+test('tools that run code in the daemon need a user also under approve-all', async ({ ada, scene }) => {
   const asked = await ada.call('service__agent_duplicate', { name: 'ada', new_name: 'copy' })
   const shown = (await scene.operator('GET', '/api/tools/service__agent_delete')).body.tool.descriptor.risk
   assert.is(shown, 'destructive')
@@ -138,7 +138,7 @@ test('an agent stays in the workspace of its session', async ({ ada }) => {
   assert.equal(outcome(await ada.call('service__workspace_list')), [403, 'tool_denied', 'visibility_denied'])
 })
 
-test('a hook refuses a call, and a tool that is away says why', async ({ scene }) => {
+test('a hook refuses a call, and an unavailable tool gives the reason', async ({ scene }) => {
   refuses = 'mcp__far__y'
   const operator = (tool: string) => scene.operator('POST', `/api/tools/${tool}/invoke`, { input: {} })
   assert.equal(outcome(await operator('mcp__far__y')), [403, 'tool_denied', 'hook_denied'])
@@ -160,7 +160,7 @@ test('a hook refuses a call, and a tool that is away says why', async ({ scene }
   assert.match(JSON.stringify(short.body), 'svc tool show service__tool_search')
 })
 
-test('a remembered decision does not count for a tool that has changed', async ({ scene }) => {
+test('a remembered decision does not apply to a changed tool', async ({ scene }) => {
   const agent = await scene.agent('careful', { lines: ['tools: ["mcp__far__*"]'] })
   const url = `/api/tool-approval-grants?workspace_id=${scene.world.workspaceId}`
   await scene.operator('PUT', url, { decision: 'allow', scope: 'tool', tool_id: 'mcp__far__x' })
@@ -174,7 +174,7 @@ test('a remembered decision does not count for a tool that has changed', async (
   assert.is(far.called, 0, JSON.stringify(body))
 })
 
-test('hostile schemas are refused whole, and cost a call little', async ({ scene }) => {
+test('hostile schemas are refused whole and cost a call little', async ({ scene }) => {
   const deep: Wire = {}
   let at = deep
   for (let n = 0; n < 5000; n++) at = at.properties = { type: 'object', x: {} }
@@ -221,7 +221,7 @@ test('hostile schemas are refused whole, and cost a call little', async ({ scene
   assert.equal(outcome(await call('nowhere', { x: 1 })), refused)
 })
 
-test('of 10 MB a caller has the beginning and the artifact; 17 MB are refused', async ({ scene }) => {
+test('a result of 10 MB gives its beginning and an artifact; 17 MB are refused', async ({ scene }) => {
   const call = () =>
     scene.operator('POST', '/api/tools/mcp__far__x/invoke', { input: {}, workspace_id: scene.world.workspaceId })
   far.content = [{ type: 'text', text: 'y'.repeat(10 * 1024 * 1024) }]
@@ -234,7 +234,7 @@ test('of 10 MB a caller has the beginning and the artifact; 17 MB are refused', 
   assert.equal(outcome(await call()), [502, 'tool_result_too_large', 'result_budget_exceeded'])
 })
 
-test('toolsets are expanded; one in a circle gives nothing, and says so', async ({ scene }) => {
+test('toolsets are expanded; a circular one is empty with a warning', async ({ scene }) => {
   const show = async (id: string) => (await scene.operator('GET', `/api/toolsets/${id}`)).body.toolset
   for (const id of ['a', 'b']) {
     const { status, expanded_tools, reason_codes } = await show(id)
@@ -246,7 +246,7 @@ test('toolsets are expanded; one in a circle gives nothing, and says so', async 
   assert.not.ok((await show('core')).expanded_tools.includes('mcp__far__x'), 'a set of the program keeps its meaning')
 })
 
-test('an agent that is named without a session is judged by its definition, and one that is not there is an error', async ({
+test('an agent named without a session is judged by its definition, and an unknown one is an error', async ({
   scene,
 }) => {
   await scene.agent('narrow', { permissions: 'approve-reads', lines: ['tools: ["service__session_*"]'] })

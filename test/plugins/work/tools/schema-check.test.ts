@@ -12,7 +12,7 @@ const text = { type: 'string', maxLength: 5 }
 /** Says the same and counts as one that could take long, for it refers to something. */
 const referring = (schema: object) => ({ ...schema, allOf: [{ $ref: '#/$defs/any' }], $defs: { any: true } })
 
-test('a plain schema says the same as one that is held to a time', async () => {
+test('plain and time-limited schema checks agree', async () => {
   const schema = {
     type: 'object',
     properties: {
@@ -37,7 +37,7 @@ test('a plain schema says the same as one that is held to a time', async () => {
   }
 })
 
-test('one that needs more steps than a plain one may is judged all the same', async () => {
+test('a schema with more steps than the plain limit is checked', async () => {
   // Each item is held to every form before the last one fits.
   const forms = Array.from({ length: 50 }, (_, n) => ({ const: n }))
   const schema = { type: 'object', properties: { many: { type: 'array', items: { anyOf: forms } } } }
@@ -46,7 +46,7 @@ test('one that needs more steps than a plain one may is judged all the same', as
   assert.is(await problemOf(schema, { many: [...many, 50] }), 'many.500: matches none of the allowed forms')
 })
 
-test('what multiplies its steps is refused, and a pattern that never ends is ended', async () => {
+test('a schema that multiplies its steps is refused, and an endless pattern is aborted', async () => {
   const forms = Array.from({ length: 200 }, (_, n) => ({ const: n }))
   const multiplied = { type: 'object', properties: { many: { type: 'array', items: { anyOf: forms } } } }
   const many = Array.from({ length: 1000 }, () => 199)
@@ -58,7 +58,7 @@ test('what multiplies its steps is refused, and a pattern that never ends is end
   assert.match((await problemOf(endless, { text: `${'a'.repeat(40)}!` })) ?? '', 'its patterns take too long')
 })
 
-test('what is repeated for each value is paid for each time, whatever part of a schema it is', async () => {
+test('repeated checks per value are charged each time, in every part of a schema', async () => {
   const many = (schema: object) => ({
     type: 'object',
     properties: { many: { type: 'array', items: { anyOf: [schema, true] } } },
@@ -80,7 +80,7 @@ test('what is repeated for each value is paid for each time, whatever part of a 
   assert.match(wide ?? '', 'its schema needs too many steps')
 })
 
-test('patterns hold wherever they stand, also under a not and in one of several forms', async () => {
+test('patterns apply everywhere, also under a not and in alternatives', async () => {
   const word = { type: 'string', pattern: '^[a-z]+$' }
   const digits = { type: 'string', pattern: '^\\d+$' }
   const schema = {
@@ -99,7 +99,7 @@ test('patterns hold wherever they stand, also under a not and in one of several 
     assert.is(await problemOf(schema, input), problem, JSON.stringify(input))
 })
 
-test('while a pattern is tried without end the loop goes on, and other inputs are judged after it', async () => {
+test('the event loop runs during an endless pattern, and later inputs are checked', async () => {
   const endless = { type: 'object', properties: { text: { type: 'string', pattern: '^(a+)+$' } } }
   let isDone = false
   const judged = Promise.all([

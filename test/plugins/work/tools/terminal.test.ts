@@ -15,7 +15,7 @@ test.after(() => scene.close())
 
 const Shell = shellsOf(() => scene.world.home)
 
-test('a call that waits is asked in the terminal that follows the session, and told in the inbox', async () => {
+test('a waiting call is asked in the following terminal and listed in the inbox', async () => {
   const ada = await scene.agent('ada')
   const shell = Shell.terminal('session', 'attach', ada.id)
   await shell.shows(/attached to/)
