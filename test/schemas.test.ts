@@ -68,7 +68,7 @@ test('every exported schema converts to JSON Schema that a validator compiles', 
   assert.is(lines(wrong), '')
 })
 
-test('whole areas have schemas for every route', () => {
+test('complete areas have schemas for every route', () => {
   const lacking = contractRoutes
     .filter(({ area, path }) => area in wholeAreas && !wholeAreas[area]?.test(path))
     .map(({ method, path }) => `${method} ${path}`)
@@ -76,7 +76,7 @@ test('whole areas have schemas for every route', () => {
   assert.is(lines(lacking), '')
 })
 
-test('every part of the routes below has a schema, and no part that the contract has not', () => {
+test('every part of the listed routes has a schema, and no part outside the contract', () => {
   const wrong: string[] = []
   for (const [name, mine] of Object.entries(routeSchemas)) {
     const route = findRoute(...(name.split(' ') as [string, string]))
@@ -94,7 +94,7 @@ test('every part of the routes below has a schema, and no part that the contract
   assert.is(lines(wrong), '')
 })
 
-test('bodies take what the contract takes, and require no more', () => {
+test('bodies accept the contract and require no more', () => {
   const wrong: string[] = []
   for (const [name, { body }] of Object.entries(routeSchemas)) {
     if (!body) continue
@@ -108,7 +108,7 @@ test('bodies take what the contract takes, and require no more', () => {
   assert.is(lines(wrong), '')
 })
 
-test('replies have all that the contract names, with the same members required and no other types', () => {
+test('replies have all members of the contract with the same required members and types', () => {
   const wrong: string[] = []
   for (const [name, { replies }] of Object.entries(routeSchemas)) {
     const route = findRoute(...(name.split(' ') as [string, string]))
@@ -217,7 +217,7 @@ test('bodies refuse an unknown member at every level', () => {
   assert.ok(refused > bodies.length, 'no body has a level below the first')
 })
 
-test('query helpers read strings and stand for their type in JSON Schema', () => {
+test('query helpers read strings and have their type in JSON Schema', () => {
   const limit = queryInteger(1, 100)
   assert.is(v.parse(limit, '50'), 50)
   assert.is(v.parse(queryInteger(), '-3'), -3)
@@ -254,7 +254,7 @@ test('an error body has the members of the contract', () => {
   )
 })
 
-test('a participation request is local unless it says how it is live', () => {
+test('a participation request is local unless it is marked live', () => {
   for (const request of [
     {},
     { mode: 'local' },
@@ -273,7 +273,7 @@ test('a participation request is local unless it says how it is live', () => {
     assert.not(v.safeParse(ParticipationRequest, request).success, JSON.stringify(request))
 })
 
-test('a prompt may name its text and its identities either way, and need no more than a text', () => {
+test('a prompt may name its text and identities in either form, and needs only a text', () => {
   for (const body of [
     { text: 'hello' },
     { message: 'hello' },

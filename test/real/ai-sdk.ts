@@ -67,7 +67,7 @@ async function ask(at: string, text: string): Promise<{ message: Reply; error: R
 const tool = (fields: object) => `update ${JSON.stringify({ sessionUpdate: 'tool_call', toolCallId: 'c', ...fields })}`
 const idle = (at: string) => world.kernel.request('POST', `${at}/wait`, { timeout_ms: 10_000 })
 
-test('every chunk is one that the SDK knows, and the stream ends as it wants', async () => {
+test('every chunk is known to the SDK, and the stream ends as required', async () => {
   const { at } = await world.session('plain')
   const body = JSON.stringify({ text: 'think a\nsay b\nupdate {"sessionUpdate":"plan","entries":[]}' })
   const headers = { accept: 'text/event-stream', 'content-type': 'application/json' }
@@ -119,7 +119,7 @@ test('texts, thoughts, tools and questions are the parts of one message', async 
   await idle(at)
 })
 
-test('a failed turn is an error, a canceled one an end', async () => {
+test('a failed turn is an error, and a canceled one an end', async () => {
   const { at } = await world.session('plain')
   const failed = await ask(at, 'say x\nerror -32000 no model')
   assert.match(String(failed.error), /no model/)

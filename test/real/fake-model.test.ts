@@ -30,7 +30,7 @@ const post = (path: string, body: unknown) =>
 const json = async (reply: Promise<Response>): Promise<any> => (await reply).json()
 const user = (content: string) => [{ role: 'user', content }]
 
-test('says what the prompt scripts, in the dialects of three model interfaces', async () => {
+test('the fake model answers as scripted in the dialects of three model interfaces', async () => {
   const messages = await json(post('/v1/messages', { model: 'm', messages: user('[[say:hello there]]') }))
   assert.is(messages.content[0].text, 'hello there')
   const chat = await json(post('/v1/chat/completions', { model: 'm', messages: user('[[say:hello chat]]') }))
@@ -39,7 +39,7 @@ test('says what the prompt scripts, in the dialects of three model interfaces', 
   assert.is(responses.output[0].content[0].text, 'hello responses')
 })
 
-test('calls a tool that was offered, and speaks once its result is there', async () => {
+test('the fake model calls an offered tool, and answers with its result', async () => {
   const tools = [{ name: 'Bash', input_schema: {} }]
   const asked = { role: 'user', content: '[[tool:^Bash$ {"command":"true"}]]' }
   const call = await json(post('/v1/messages', { model: 'm', messages: [asked], tools }))
@@ -50,7 +50,7 @@ test('calls a tool that was offered, and speaks once its result is there', async
   assert.is(after.stop_reason, 'end_turn')
 })
 
-test('plays a script by its name, with the message and the peer that the prompt tells of last', async () => {
+test('the fake model plays a script by name with the last message and peer of the prompt', async () => {
   await post('/__scripts', { answer: '[[do:^Bash$ {"command":"reply MESSAGE_ID PEER_ID"}]][[say:over]]' })
   const prompt =
     'Message msg_1 from the peer ada.ses_1 in\n---\nMessage msg_2 from the peer bob.ses_2 in\n[[play:answer]]'
@@ -59,7 +59,7 @@ test('plays a script by its name, with the message and the peer that the prompt 
   assert.equal(content[0].input, { command: 'reply msg_2 bob.ses_2' })
 })
 
-test('makes one call after the other, with the run that the prompt names', async () => {
+test('the fake model makes one call after the other for the run of the prompt', async () => {
   const run = 'trun_0123456789abcdef'
   const text = `run ${run} [[do:^claim$ {}]][[do:^end$ {"run_id":"RUN_ID"}]][[say:over]]`
   const tools = ['claim', 'end'].map(name => ({ type: 'function', name, function: { name } }))
@@ -77,7 +77,7 @@ test('makes one call after the other, with the run that the prompt names', async
   assert.is(last.choices[0].message.content, 'over')
 })
 
-test('fails as scripted and keeps a log', async () => {
+test('the fake model fails as scripted and keeps a log', async () => {
   assert.is((await post('/v1/messages', { model: 'm', messages: user('[[http:500]]') })).status, 500)
   const log = (await (await fetch(`${base}/__log`)).json()) as { directives?: { http?: string } }[]
   assert.ok(log.some(entry => entry.directives?.http === '500'))

@@ -691,7 +691,7 @@ holds('sandbox', 'in a sandbox, a session that asks: its shell runs what was all
   return first.type === 'permission' ? undefined : 'runs without asking'
 })
 
-test('nothing is left behind', async () => {
+test('no process remains', async () => {
   await world.restart()
   const { body } = await world.kernel.request('GET', '/api/status')
   assert.equal([body.sessions.active, body.subprocess_health.monitored], [0, 0])

@@ -11,12 +11,12 @@ for (const [page, columns] of [
   ['README.md', mainCapabilities],
   ['docs/agents.md', undefined],
 ] as const)
-  test(`the table of agents in ${page} is what the last run of test:real saw`, () => {
+  test(`the table of agents in ${page} matches the last run of test:real`, () => {
     const table = resultsTable(JSON.parse(read('results.json')), columns).join('\n')
     assert.ok(read(`../../${page}`).includes(table), `${page} lacks this table:\n${table}`)
   })
 
-test('every agent is in it, at the version that is tried', () => {
+test('every agent is in the results at its tested version', () => {
   const { agents } = JSON.parse(read('results.json'))
   const versions = Object.entries(realAgents).map(([name, { version }]) => [name, version])
   assert.equal(
@@ -25,7 +25,7 @@ test('every agent is in it, at the version that is tried', () => {
   )
 })
 
-test('a run of one agent leaves what is known of the others', () => {
+test('a run of one agent keeps the results of the others', () => {
   const before = withRun(undefined, { codex: { cancel: true }, claude: { cancel: false } })
   const after = withRun(before, { claude: { cancel: true } })
   assert.equal([after.agents.codex?.cancel, after.agents.claude?.cancel], [true, true])

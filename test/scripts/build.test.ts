@@ -50,7 +50,7 @@ function chunks(word: string): string[] {
   return names.filter(name => read(`dist/chunks/${name}`).includes(word))
 }
 
-test('each entry that exists comes out at its place and runs', () => {
+test('each existing entry is built at its place and runs', () => {
   built('--code')
   const made = [
     'index.js',
@@ -81,7 +81,7 @@ test('commands are executable, and their source maps still point to the right li
   )
 })
 
-test('a dynamic import is a chunk of its own; one that is no longer made stays for a minute', () => {
+test('a dynamic import is a separate chunk; an obsolete one stays for a minute', () => {
   const [before, ...more] = chunks('first')
   assert.equal(more, [])
   tree.write({ 'kernel/heavy.ts': `export const weight = 'second'\n` })
@@ -101,7 +101,7 @@ test('a dynamic import is a chunk of its own; one that is no longer made stays f
   assert.is(chunks('second').length, 1)
 })
 
-test('a source that does not parse, or imports what is not there, fails and changes nothing', () => {
+test('a source with a syntax error or a missing import fails and changes nothing', () => {
   const before = read('dist/plugins.js')
   const good = read('plugins/index.ts')
   for (const bad of ['export const = 1\n', `export { push } from './apart/pullers/api.js'\n`]) {
@@ -114,7 +114,7 @@ test('a source that does not parse, or imports what is not there, fails and chan
   tree.write({ 'plugins/index.ts': good })
 })
 
-test('the whole build checks types and declares kernel, schemas and plugins only', () => {
+test('the whole build checks types and declares only kernel, schemas and plugins', () => {
   built()
   assert.match(read('dist/types/plugins/apart/pullers/api.d.ts'), 'pull: () => string')
   assert.is(read('dist/types/plugins/pullers.d.ts'), "export * from './apart/pullers/api.js'\n")
@@ -133,7 +133,7 @@ test('the whole build checks types and declares kernel, schemas and plugins only
   assert.is(build('--quick').status, 2)
 })
 
-test('npm builds once for the same sources, and again after a change, a partial build or one that failed', () => {
+test('npm builds once for the same sources, and again after a change, a partial or a failed build', () => {
   // The build of this tree makes no operations of its own.
   for (const name of ['client/operations.ts', 'client/commands.ts', 'schemas/openapi.json'])
     tree.write({ [name]: '{}' })

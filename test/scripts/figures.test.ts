@@ -14,7 +14,7 @@ test('the figures in README are those of the last bench', () => {
   assert.match(readme, `Node ${measured.node.replace('v', '')}, ${measured.cores} cores`)
 })
 
-test('a figure that was not measured is named', () => {
+test('an unmeasured figure is named', () => {
   assert.throws(() => figuresTable({ node: 'v20', cores: 2, figures: [] }), /no figure of durable PUT/)
 })
 

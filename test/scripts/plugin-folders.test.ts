@@ -5,7 +5,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { pluginFolders } from '../../scripts/plugin-folders.mjs'
 
-test('plugins are folders with an index.ts, two levels down, and no two have one name', () => {
+test('plugins are folders with an index.ts, two levels down, with unique names', () => {
   const root = mkdtempSync(path.join(os.tmpdir(), 'svc-folders-'))
   const put = (file: string) => {
     mkdirSync(path.join(root, path.dirname(file)), { recursive: true })

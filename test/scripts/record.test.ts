@@ -9,7 +9,7 @@ const read = (path: string) => readFileSync(fileURLToPath(new URL(`../../${path}
 const textOf = (screen: TerminalScreen) => screen.shown.map(line => line.map(({ char }) => char).join(''))
 const esc = String.fromCharCode(27)
 
-test('a screen shows what is left when lines are erased and written again', () => {
+test('a screen shows the result of erased and rewritten lines', () => {
   const screen = new TerminalScreen(10, 3)
   screen.write(`one\r\n> typed${esc}[1G${esc}[0J`)
   assert.equal(textOf(screen), ['one', ''])
@@ -24,7 +24,7 @@ test('a screen shows what is left when lines are erased and written again', () =
   ])
 })
 
-test('a recording is one file without scripts, fonts or addresses, in which each line stands once', () => {
+test('a recording is one file without scripts, fonts or addresses, with each line once', () => {
   const lines = [[...'<a>'].map(char => ({ char, style: '' }))]
   const svg = svgOf(
     [
@@ -40,13 +40,13 @@ test('a recording is one file without scripts, fonts or addresses, in which each
   assert.match(svg, '&lt;a&gt;')
 })
 
-test('the picture of the board in README has a task that runs, one that waits and one that is blocked', () => {
+test('the board picture in README has a running, a waiting and a blocked task', () => {
   assert.match(read('README.md'), '](docs/board.svg)')
   const text = read('docs/board.svg').replace(/<[^>]*>/g, '')
   for (const shown of ['$ svc task board', 'running', 'queued', 'waiting for', 'blocked']) assert.match(text, shown)
 })
 
-test('the recording in README is of `svc run` from its start to its end, at 80 columns', () => {
+test('the recording in README shows a whole `svc run` at 80 columns', () => {
   assert.match(read('README.md'), '](docs/run.svg)')
   const svg = read('docs/run.svg')
   assert.not.match(svg.replace('http://www.w3.org/2000/svg', ''), /https?:|<script|@font-face|@import/)

@@ -17,7 +17,7 @@ import { boot, temporaryFolder } from '../harness/kernel.js'
 const root = path.join(import.meta.dirname, '../..')
 const folder = path.join(root, 'docs/reference')
 
-test('the committed pages are those that the code gives', async () => {
+test('the committed pages match the code', async () => {
   const made = await pages()
   assert.equal(readdirSync(folder).sort(), Object.keys(made).sort())
   for (const [name, text] of Object.entries(made)) {
@@ -26,13 +26,13 @@ test('the committed pages are those that the code gives', async () => {
   }
 })
 
-test('docs/configuration.md has every key as the code gives it', () => {
+test('docs/configuration.md has every key of the code', () => {
   const committed = readFileSync(path.join(root, 'docs/configuration.md'), 'utf8')
   assert.ok(committed === configurationPage(), 'docs/configuration.md is out of date; run: npm run docs:reference')
   for (const { path: key } of settingRows()) assert.ok(committed.includes(`| \`${key}\` |`), key)
 })
 
-test('every key of the manifest and every setting says what it means', () => {
+test('every manifest key and setting has a description', () => {
   const silent = [...manifestKeys(), ...settingRows()].filter(({ description }) => description === '')
   assert.equal(
     silent.map(({ path: at }) => at),
@@ -46,7 +46,7 @@ test('every key of the manifest and every setting says what it means', () => {
   )
 })
 
-test('every registry and every hook of a plugin is told of', () => {
+test('every registry and hook of a plugin is listed', () => {
   const declared = inTree.flatMap(({ surface }) => (surface.declares ?? []).map(({ registry }) => registry))
   assert.equal(
     registries()
@@ -68,7 +68,7 @@ test('every registry and every hook of a plugin is told of', () => {
   assert.equal(made.sort(), [...shown].sort())
 })
 
-test('a daemon takes the example of a configuration', async () => {
+test('a daemon accepts the example configuration', async () => {
   const home = await temporaryFolder('home')
   await writeFile(path.join(home, 'config.json'), readFileSync(path.join(root, 'examples/config.jsonc')))
   const { kernel, close } = await boot({ home, plugins: [...inTree] })

@@ -78,7 +78,7 @@ async function ended(pidFile: string): Promise<true> {
   return true
 }
 
-test('a passing file: one line with count and seconds, and the sum last', async () => {
+test('a passing file prints one line with count and seconds, and the sum last', async () => {
   const { code, lines } = await run('--no-build', 'test/pass.test.ts')
   assert.is(code, 0)
   assert.is(lines.length, 2)
@@ -86,7 +86,7 @@ test('a passing file: one line with count and seconds, and the sum last', async 
   assert.is(lines[1], '2 passed, 0 failed')
 })
 
-test('a failing test: its file is named, its output shown', async () => {
+test('a failing test prints its file and output', async () => {
   const { code, lines, out } = await run('--no-build', 'fail')
   assert.is(code, 1)
   assert.match(lines[0]!, /^FAIL {2}test\/fail\.test\.ts {2}1 passed, 1 failed {2}\d+\.\d s$/)
@@ -95,7 +95,7 @@ test('a failing test: its file is named, its output shown', async () => {
   assert.is(lines.at(-1), '1 passed, 1 failed')
 })
 
-test('no tests, a throw at import and a bad exit code are failures', async () => {
+test('a file without tests, an exception at import and a bad exit code are failures', async () => {
   const { code, out, lines } = await run('--no-build', 'deep', 'exit')
   assert.is(code, 1)
   assert.match(out, /FAIL {2}test\/deep\/zero\.test\.ts {2}0 passed, 1 failed {2}.*\(no tests\)/)
@@ -106,7 +106,7 @@ test('no tests, a throw at import and a bad exit code are failures', async () =>
   assert.is(lines.at(-1), '1 passed, 3 failed')
 })
 
-test('files share a process, but for one that says that it is alone', async () => {
+test('files share a process, except those marked as alone', async () => {
   const { code } = await run('--no-build', 'test/pids')
   assert.is(code, 0)
   const [a, b, c] = ['a', 'b', 'c'].map(name => readFileSync(join(tree.path, `${name}.pid`), 'utf8'))
@@ -114,7 +114,7 @@ test('files share a process, but for one that says that it is alone', async () =
   assert.is.not(a, c)
 })
 
-test('a file that changes what others in its process see fails by name, and they have a new process', async () => {
+test('a file that changes shared process state fails by name, and later files get a new process', async () => {
   const { code, out, lines } = await run('--no-build', 'test/shared')
   assert.is(code, 1)
   for (const name of ['globalThis.left', 'Date.now', 'process.env.LEFT'])
@@ -124,20 +124,20 @@ test('a file that changes what others in its process see fails by name, and they
   assert.is(lines.at(-1), '2 passed, 1 failed')
 })
 
-test('a test that asserts nothing fails', async () => {
+test('a test without an assertion fails', async () => {
   const { code, out } = await run('--no-build', 'test/nothing')
   assert.is(code, 1)
   assert.match(out, /FAIL {2}test\/nothing\.test\.ts {2}1 passed, 1 failed/)
   assert.match(out, 'it asserts nothing')
 })
 
-test('a file that uses what Node deprecates fails by the code of the warning', async () => {
+test('a file that uses a deprecated Node API fails with the code of the warning', async () => {
   const { code, out } = await run('--no-build', 'test/old')
   assert.is(code, 1)
   assert.match(out, /FAIL {2}test\/old\.test\.ts {2}1 passed, 1 failed {2}.*\(uses what Node deprecates: DEP0000\)/)
 })
 
-test('tests that nothing will end, and what fails after the tests, are failures of their file', async () => {
+test('endless tests and failures after the tests are failures of their file', async () => {
   const { code, out, lines } = await run('--no-build', 'test/never', 'test/late', 'test/pass')
   assert.is(code, 1)
   assert.match(out, /FAIL {2}test\/never\.test\.ts {2}0 passed, 1 failed {2}.*\(no tests, exit code 1\)/)
@@ -146,7 +146,7 @@ test('tests that nothing will end, and what fails after the tests, are failures 
   assert.is(lines.at(-1), '3 passed, 2 failed')
 })
 
-test('a file that hangs is killed with its group', async () => {
+test('a hanging file is killed with its group', async () => {
   const { code, out, lines } = await run('--no-build', 'test/hang.test.ts')
   assert.is(code, 1)
   assert.match(out, /FAIL {2}test\/hang\.test\.ts {2}0 passed, 1 failed {2}.*\(timed out after 6 s\)/)
@@ -154,7 +154,7 @@ test('a file that hangs is killed with its group', async () => {
   assert.ok(await ended('hang.pid'))
 })
 
-test('a file that leaves a process behind fails, and the process is ended', async () => {
+test('a file that leaves a process behind fails, and the process is killed', async () => {
   const { code, out, lines } = await run('--no-build', 'leaves')
   assert.is(code, 1)
   assert.match(out, /FAIL {2}test\/leaves\.test\.ts {2}2 passed, 1 failed {2}.*\(left 1 processes\)/)
@@ -168,14 +168,14 @@ test('a file that leaves a process behind fails, and the process is ended', asyn
   } else process.kill(Number(readFileSync(join(tree.path, 'leaves-detached.pid'), 'utf8')))
 })
 
-test('a process that cannot be found does not hold the runner up', async () => {
+test('an unreachable process does not block the runner', async () => {
   const { code, lines } = await run('--no-build', 'escapes')
   process.kill(Number(readFileSync(join(tree.path, 'escapes.pid'), 'utf8')), 'SIGKILL')
   assert.is(code, 0)
   assert.is(lines.at(-1), '1 passed, 0 failed')
 })
 
-test('an interrupted runner ends what it runs', async () => {
+test('an interrupted runner ends its processes', async () => {
   const runner = spawn(process.execPath, ['scripts/test.mjs', '--no-build', 'test/hang.test.ts'], { cwd: tree.path })
   const before = readFileSync(join(tree.path, 'hang.pid'), 'utf8')
   while (['', before].includes(readFileSync(join(tree.path, 'hang.pid'), 'utf8')))
@@ -186,7 +186,7 @@ test('an interrupted runner ends what it runs', async () => {
   assert.ok(await ended('hang.pid'))
 })
 
-test('shares of one seed have each file once, and no other share is taken', async () => {
+test('shares of one seed have each file once, and invalid shares are refused', async () => {
   const files = ['test/pids/a.test.ts', 'test/pids/b.test.ts', 'test/pids/c.test.ts', 'test/pass.test.ts']
   const ranOf = async (share: string) => {
     const { code, lines } = await runWith({ SVC_TEST_SHARE: share, SVC_SEED: '7' }, '--no-build', ...files)
@@ -200,7 +200,7 @@ test('shares of one seed have each file once, and no other share is taken', asyn
   assert.is.not((await runWith({ SVC_TEST_SHARE: '3/2' }, '--no-build', ...files)).code, 0)
 })
 
-test('without arguments all tests run, after a build; what matches nothing is a failure', async () => {
+test('all tests run without arguments, after a build; an argument without a match is a failure', async () => {
   const small = scratchTree()
   try {
     const source = `${uvu}import { one } from '../dist/index.js'\ntest('built', () => assert.is(one, 1))\ntest.run()\n`

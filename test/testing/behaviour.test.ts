@@ -17,7 +17,7 @@ test.after(async ({ original, replaced }) => {
   await replaced.close()
 })
 
-test('the plugins of the package behave as others rely on, and so does an extension in the place of one', async ({
+test('built-in plugins pass the behaviour checks, and so does an extension that replaces one', async ({
   original,
   replaced,
 }) => {
@@ -34,7 +34,7 @@ test('the plugins of the package behave as others rely on, and so does an extens
   assert.is(checked.length, all + (behaviours.workspaces?.length ?? 0))
 })
 
-test('behaviours belong to plugins of the package', () => {
+test('behaviours belong to built-in plugins', () => {
   const names = inTree.map(({ name }) => name)
   for (const name of Object.keys(behaviours)) assert.ok(names.includes(name), name)
 })
@@ -76,7 +76,7 @@ const faulty: Readonly<Record<string, { readonly fault: Fault; readonly said: Re
 type Fault = (method: string, url: string, reply: Reply) => Reply
 
 for (const [name, { fault, said }] of Object.entries(faulty))
-  test(`a replacement of ${name} that does otherwise in one point does not behave`, async ({ original }) => {
+  test(`a replacement of ${name} that differs in one point fails the checks`, async ({ original }) => {
     const request = async (method: string, url: string, body?: unknown) =>
       fault(method, url, await original.request(method, url, body))
     const failed: string[] = []
@@ -86,7 +86,7 @@ for (const [name, { fault, said }] of Object.entries(faulty))
     assert.match(failed[0] ?? '', said)
   })
 
-test('the routes of a replacement answer as those of its original; one that does not is named', async ({
+test('the routes of a replacement reply like the original; a different one is named', async ({
   original,
   replaced,
 }) => {
@@ -103,7 +103,7 @@ test('the routes of a replacement answer as those of its original; one that does
   assert.match(failed, 'GET /api/workspaces: 200')
 })
 
-test('a replacement whose route takes less than that of its original is named', async ({ replaced }) => {
+test('a replacement with a route that accepts less than the original is named', async ({ replaced }) => {
   const installed = replaced.extensions.installed().find(({ name }) => name === 'acme.workspaces')
   const file = `file://${installed?.code?.module}`
   const { default: plugin } = (await import(file)) as { default: Plugin }
@@ -113,7 +113,7 @@ test('a replacement whose route takes less than that of its original is named', 
   assert.throws(() => servesAsMuchAs(workspaces, lesser), 'GET /api/workspaces takes no path in its query')
 })
 
-test('a replacement that keeps what it should forget does not behave', async ({ replaced }) => {
+test('a replacement that keeps deleted data fails the checks', async ({ replaced }) => {
   const keeps = {
     ...replaced,
     time: replaced.time,

@@ -11,7 +11,7 @@ const example = (name: string) => path.join(import.meta.dirname, '../../examples
 /** What the test runner finds processes by, which are left behind, and has replies checked with. */
 const marks = ['SVC_TEST_MARK', 'SVC_TEST_REPLIES', 'SVC_TEST_WATCHER']
 const env = Object.fromEntries(marks.flatMap(name => (process.env[name] ? [[name, process.env[name]]] : [])))
-const test = suite('svc/testing: a daemon in a process of its own')
+const test = suite('svc/testing: a daemon in its own process')
 
 async function withDaemon(options: DaemonOptions, use: (daemon: StartedDaemon) => Promise<void>): Promise<void> {
   const daemon = await startDaemon({ ...options, env: { ...env, ...options.env } })
@@ -39,7 +39,7 @@ async function until<T>(look: () => T | undefined): Promise<T> {
 
 const isAlive = (pid: number) => inspectProcess(pid, process.platform)?.ended === false
 
-test('it answers, runs commands, and leaves neither process nor folder', async () => {
+test('a test daemon replies, runs commands, and leaves no process and no folder', async () => {
   let seen: { pid: number; home: string } | undefined
   await withDaemon({ extensions: [example('acme.reminders')] }, async daemon => {
     seen = { pid: daemon.pid, home: daemon.home }
@@ -56,7 +56,7 @@ test('it answers, runs commands, and leaves neither process nor folder', async (
   assert.not.ok(existsSync(path.dirname(seen?.home ?? '')))
 })
 
-test('what was acknowledged before kill -9 is there after the restart', async () => {
+test('acknowledged data from before kill -9 is present after the restart', async () => {
   await withDaemon({ extensions: [example('acme.reminders')] }, async daemon => {
     const reader = await daemon.stream('/api/ext/acme.reminders/rang')
     const set = (text: string, in_ms: number) =>
@@ -76,7 +76,7 @@ test('what was acknowledged before kill -9 is there after the restart', async ()
   })
 })
 
-test('stop ends the processes that a killed daemon left', async () => {
+test('stop ends the leftover processes of a killed daemon', async () => {
   let left: number[] = []
   await withDaemon({ extensions: [example('clock-node')] }, async daemon => {
     left = await until(() => childrenOf(daemon.pid))
@@ -85,7 +85,7 @@ test('stop ends the processes that a killed daemon left', async () => {
   assert.equal(left.filter(isAlive), [])
 })
 
-test('a home that is given is kept, with what was written there', async () => {
+test('a given home is kept with its contents', async () => {
   const home = mkdtempSync(path.join(os.tmpdir(), 'svc-kept-home-'))
   try {
     await withDaemon({ home, config: { limits: {} } }, async daemon => {
@@ -99,7 +99,7 @@ test('a home that is given is kept, with what was written there', async () => {
   }
 })
 
-test('one that does not start says why, and leaves nothing', async () => {
+test('a daemon that does not start gives the reason and leaves nothing', async () => {
   const before = readdirSync(os.tmpdir()).filter(name => name.startsWith('svc-daemon-'))
   const failed = await startDaemon({ config: '{ "http": { "colour": 1 } }', env }).catch(error => error)
   assert.match(failed.message, /ended before it was ready:[\s\S]*colour/)

@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import { type ServerEvent, type StartedExtension, startExtension } from '../../testing/index.js'
 
 const example = (name: string) => path.join(import.meta.dirname, '../../examples/extensions', name)
-const test = suite<{ reminders: StartedExtension }>('svc/testing: an extension in a kernel of its own')
+const test = suite<{ reminders: StartedExtension }>('svc/testing: an extension in its own kernel')
 test.before(async context => {
   context.reminders = await startExtension(example('acme.reminders'))
 })
@@ -16,7 +16,7 @@ const set = ({ request }: StartedExtension, text: string, in_ms: number) =>
 const RANG = '/api/ext/acme.reminders/rang'
 const MINUTE = 60_000
 
-test('companions run before it, the replacing ones in their place', async () => {
+test('companions run before the extension, and replacing ones in place of the original', async () => {
   const extension = await startExtension(example('acme.keep'), { with: [example('acme.workspaces')] })
   try {
     const { home, request } = extension
@@ -35,7 +35,7 @@ test('companions run before it, the replacing ones in their place', async () => 
   }
 })
 
-test('a configuration is a value or a text, and names what replaces a plugin all the same', async () => {
+test('a configuration is a value or a text, and both can name a replacement', async () => {
   const started = await startExtension(example('acme.workspaces'), {
     config: { http: { port: 4711 } },
     env: { ACME_PLACE: 'here' },
@@ -53,14 +53,14 @@ test('a configuration is a value or a text, and names what replaces a plugin all
   assert.match(wrong.message, 'colour')
 })
 
-test('requests may be under way at once', async ({ reminders }) => {
+test('requests may run concurrently', async ({ reminders }) => {
   const texts = Array.from({ length: 20 }, (_, at) => `at once ${at}`)
   const replies = await Promise.all(texts.map(text => set(reminders, text, 60 * MINUTE)))
   assert.equal(new Set(replies.map(({ status, body }) => `${status} ${body.id > 0}`)), new Set(['201 true']))
   assert.is(new Set(replies.map(({ body }) => body.id)).size, texts.length)
 })
 
-test('pass fires each timer at its time, with what the one before wrote already there', async ({ reminders }) => {
+test('pass fires each timer at its time, after the writes of the previous one', async ({ reminders }) => {
   for (const [text, minutes] of Object.entries({ third: 30, first: 10, second: 20 }))
     await set(reminders, text, minutes * MINUTE)
   const rang = () =>
@@ -79,7 +79,7 @@ test('pass fires each timer at its time, with what the one before wrote already 
   await reminders.time.pass(60 * MINUTE)
 })
 
-test('time passes once for several that wait', async ({ reminders: { time } }) => {
+test('time advances once for several waiting callers', async ({ reminders: { time } }) => {
   const [begin, real] = [time.clock.now(), performance.now()]
   const waits = Array.from({ length: 10 }, () => time.during(new Promise(resolve => setTimeout(resolve, 100))))
   await Promise.all(waits)
@@ -92,7 +92,7 @@ test('time passes once for several that wait', async ({ reminders: { time } }) =
 
 const textOf = ({ data }: ServerEvent) => (data as { text: string }).text
 
-test('a reader takes events one by one, by name and in a loop, and goes on behind what it has', async ({
+test('a reader takes events one by one, by name and in a loop, and continues at its position', async ({
   reminders,
 }) => {
   const newest = reminders.inside.db.get<{ position: number }>(
@@ -113,7 +113,7 @@ test('a reader takes events one by one, by name and in a loop, and goes on behin
   assert.equal(rest, ['three', 'four'])
 })
 
-test('a reader that gets nothing says what came instead', async ({ reminders }) => {
+test('a reader without a match reports the received events', async ({ reminders }) => {
   const reader = await reminders.stream(RANG)
   reader.close()
   assert.match((await reader.next('rang').catch(error => error)).message, /rang ended without the event rang/)
