@@ -285,7 +285,7 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'testing imports the public kernel, schemas, the client, the plugins by their api and index, and what authors have',
+    says: 'testing imports the public kernel, schemas, the client, api and index of plugins, and the authoring tools',
     broken: s =>
       only(
         s,
@@ -306,7 +306,7 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'a command to run next is made by command(): it quotes its arguments, and the compiler knows its name',
+    says: 'the next command of an error is built by command(), which quotes arguments and checks the name',
     broken: s =>
       inside(s.file, 'plugins') ? (s.text.match(/\b(?:next|suggested_command): ['`]svc [a-z]/g) ?? []) : [],
     mutants: [
@@ -328,7 +328,7 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'the agent and adapters import packages, themselves and the library of adapters, and nobody imports them: what the daemon loads does not grow by their libraries',
+    says: 'agent and adapters import only packages, themselves and the adapter kit, and no other code imports them',
     broken: s =>
       inside(s.file, 'packages')
         ? imports(s).filter(
@@ -355,7 +355,7 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'only kernel/http imports fastify, and what describes routes; only the plugin streams imports ws',
+    says: 'only kernel/http imports fastify and the route documentation; only the plugin streams imports ws',
     // Fastify's parser of forms knows nothing of a server.
     broken: s => [
       ...libraryOnlyIn(/^(@fastify\/(?!busboy$)|fastify$)/, /^(kernel\/http|plugins\/platform\/openapi)\//)(s),
@@ -379,7 +379,7 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'only two files of the plugin telemetry import what makes traces: it is loaded when a collector is configured',
+    says: 'only two files of the plugin telemetry import the trace library, which loads on demand',
     broken: libraryOnlyIn(/^@opentelemetry\//, /^plugins\/reach\/telemetry\/traces\/(tracer|exporter)\.ts$/),
     mutants: [
       ['plugins/reach/telemetry/service.ts', "import { trace } from '@opentelemetry/api'"],
@@ -405,7 +405,7 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'modules of others are imported by importModule and those of Node statically, for the daemon out of the code cache has no import of its own',
+    says: 'foreign modules are imported by importModule and Node modules statically, for the code cache',
     broken: s =>
       /^(kernel|plugins)\//.test(s.file) && !s.file.endsWith('/import-module.ts')
         ? [...used(s, /\bimport\((?!\s*['"])/g), ...(s.text.match(/\bimport\(\s*['"]node:[\w/]+/g) ?? [])]
@@ -417,7 +417,7 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'plugins read records by the verbs of the kernel, never by its table',
+    says: 'plugins read records by kernel calls, never by its table',
     // In the whole text: SQL stands in strings, whose contents `code` does not have.
     broken: s => (inside(s.file, 'plugins') ? (s.text.match(/kernel_record\w*/gi) ?? []) : []),
     mutants: [
@@ -427,7 +427,7 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'plugins page, read references to secrets and heads of files, queue, prune and wake by the kit',
+    says: 'plugins use the kit for pages, secret references, front matter, queues, pruning and alarms',
     // In the whole text: regular expressions and SQL have contents that `code` does not have.
     broken: s => (inside(s.file, 'plugins') ? BY_HAND.flatMap(way => s.text.match(way) ?? []) : []),
     mutants: [
@@ -450,7 +450,7 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'plugins read the output of programs and bodies by plugins/platform/processes/output and kernel/kit/whole.ts, which bound it',
+    says: 'plugins read program output and bodies by processes/output and kernel/kit/whole.ts, which bound it',
     // In the whole text: the name of an event stands in a string, whose contents `code` does not have.
     broken: s =>
       inside(s.file, 'plugins') && !inside(s.file, 'plugins/platform/processes/output') && !(s.file in READS)
@@ -479,7 +479,7 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'LIMIT has no bare parameter, for which SQLite plans a statement anew each time it is bound: LIMIT +?',
+    says: 'LIMIT has no bare parameter, because SQLite replans it at each bind: LIMIT +?',
     broken: s => (inside(s.file, 'kernel') || inside(s.file, 'plugins') ? (s.text.match(/\bLIMIT \?/g) ?? []) : []),
     mutants: [['plugins/a/b.ts', "const sql = 'SELECT a FROM b LIMIT ?'"]],
   },
@@ -494,7 +494,7 @@ const rules: Rule[] = [
     mutants: [['cli/a.ts', 'x\n'.repeat(602)]],
   },
   {
-    says: 'a file exports at most 14 values; what a plugin or an entry shows stands in its api, index or entry',
+    says: 'a file exports at most 14 values, except api, index and entry files',
     broken: s => {
       if (!/^(kernel|plugins|cli)\//.test(s.file) || /\/(api|index)\.ts$|version-one\/\w+\.ts$/.test(s.file)) return []
       if (ENTRIES.includes(s.file) || s.file === 'plugins/desk/settings/keys.ts') return []
@@ -504,7 +504,7 @@ const rules: Rule[] = [
     mutants: [['plugins/a/b.ts', 'export const a = 1\n'.repeat(15)]],
   },
   {
-    says: 'console, process.exit, .on, .std*, .chdir only in cli, scripts, examples and bench',
+    says: 'console and process.exit, .on, .std*, .chdir are used only in cli, scripts, examples and bench',
     broken: s =>
       inside(s.file, 'kernel') || inside(s.file, 'plugins') || inside(s.file, 'schemas')
         ? [
@@ -525,7 +525,7 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'pid, kill and platform only in plugins/platform/processes and kernel/lock',
+    says: 'pid, kill and platform are used only in plugins/platform/processes and kernel/lock',
     broken: s =>
       inside(s.file, 'kernel') || inside(s.file, 'plugins')
         ? /^(plugins\/platform\/processes\/|kernel\/lock\/|kernel\/store\/exclusion\.ts$)/.test(s.file)
@@ -538,7 +538,7 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'time and chance come from the kernel, processes from plugins/platform/processes',
+    says: 'time and random values come from the kernel, processes from plugins/platform/processes',
     broken: s =>
       (inside(s.file, 'kernel') && !/^kernel\/(clock|ids|inspect|lock\/file-lock)\.ts$/.test(s.file)) ||
       (inside(s.file, 'plugins') && !inside(s.file, 'plugins/platform/processes'))
@@ -557,7 +557,7 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'git is called by kernel/kit/git alone, which keeps it from starting what a repository names',
+    says: 'git is called only by kernel/kit/git, which blocks programs that a repository names',
     broken: s =>
       /^(kernel|plugins|cli|client)\//.test(s.file) && !inside(s.file, 'kernel/kit/git')
         ? (s.text.match(/(?:[[(]\s*|\b(?:argv|command|file): )['"]git['"]\s*[,\])]|\bexec\w*\(\s*['"]git /g) ?? [])
@@ -569,7 +569,7 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'files are opened by kernel/kit/read-file.ts, or by a file that has a reason to do it itself',
+    says: 'files are opened by kernel/kit/read-file.ts or by a file on the list with reasons',
     broken: s => {
       if (!/^(kernel|plugins|cli|client|packages|examples\/agents)\//.test(s.file)) return []
       return s.file in OPENS ? [] : opensOf(s)
@@ -592,7 +592,7 @@ const rules: Rule[] = [
     mutants: [['kernel/a.ts', 'export default 1']],
   },
   {
-    says: 'comments state rules and cite no document that is not in the repository',
+    says: 'comments cite only documents of the repository',
     broken: s => citesOf(s.comments),
     mutants: [
       ['kernel/a.ts', '/** The error body (Behaviour 1.8). */'],

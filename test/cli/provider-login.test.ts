@@ -111,7 +111,7 @@ test('a missing terminal, command or program and a failed login each name the ne
 
 for (const [what, program, why] of [
   ['one endless line', "tr '\\0' x < /dev/zero", /a line of more than 1048576 bytes/],
-  ['lines that are no message', 'yes', /more than 1000 lines in a row that are not messages/],
+  ['lines without a message', 'yes', /more than 1000 lines in a row that are not messages/],
 ] as const)
   test(`an agent that prints ${what} is killed, and the limit is named`, async ({ daemon, bin }) => {
     writeFileSync(join(bin, 'floods'), `#!/bin/sh\nexec ${program}\n`, { mode: 0o755 })

@@ -45,22 +45,22 @@ const faults: [string, unknown, RegExp][] = [
   ['a member is missing', { jobs: [job] }, /^\/: must have required property 'page'$/],
   ['a type is wrong', { jobs: [{ ...job, enabled: 'yes' }], page }, /^\/jobs\/0\/enabled: must be boolean$/],
   [
-    'a value is not listed',
+    'a value is outside its enumeration',
     { jobs: [{ ...job, source: 'cli' }], page },
     /^\/jobs\/0\/source: .*: config, package, dynamic$/,
   ],
   [
-    'a time is none',
+    'a time is invalid',
     { jobs: [{ ...job, created_at: 'now' }], page },
     /^\/jobs\/0\/created_at: must match format "date-time"$/,
   ],
-  ['an integer is a fraction', { jobs: [], page: { ...page, total: 1.5 } }, /^\/page\/total: must be integer$/],
+  ['an integer has a fraction', { jobs: [], page: { ...page, total: 1.5 } }, /^\/page\/total: must be integer$/],
   [
-    'a member below is missing',
+    'a nested member is missing',
     { jobs: [{ ...job, retry: { strategy: 'none' } }], page },
     /^\/jobs\/0\/retry: must have/,
   ],
-  ['there is no body', undefined, /^\/: must be object$/],
+  ['the body is missing', undefined, /^\/: must be object$/],
 ]
 for (const [name, body, expected] of faults)
   test(`${name}: the fault gives position and reason`, () => {

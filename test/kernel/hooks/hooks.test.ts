@@ -100,9 +100,9 @@ const answers: readonly (readonly [says: string, answer: () => unknown, verdict:
   ['a fault', () => no, 'no'],
   ['null', () => null, 'hook_failed'],
   ['true', () => true, 'hook_failed'],
-  ['an error that is no fault', () => new Error('x'), 'hook_failed'],
+  ['an error other than a fault', () => new Error('x'), 'hook_failed'],
   [
-    'a throw',
+    'an exception',
     () => {
       throw new Error('boom')
     },

@@ -30,28 +30,28 @@ interface Case {
 }
 
 const cases: readonly Case[] = [
-  { says: 'nothing', plugins: '', order: '' },
+  { says: 'an empty plan has no order', plugins: '', order: '' },
   { says: 'ties break by name', plugins: 'c b a', order: 'a b c' },
-  { says: 'what is required comes first', plugins: 'a:z>a z>z', order: 'z a' },
-  { says: 'depth goes before name', plugins: 'b:a a>a c', order: 'a c b' },
-  { says: 'an optional need is no order and no wait', plugins: 'a:z?,none? z>z', order: 'a z' },
-  { says: 'an optional cycle is none', plugins: 'a:b?>a b:a>b', order: 'a b' },
+  { says: 'a provider comes before its dependents', plugins: 'a:z>a z>z', order: 'z a' },
+  { says: 'depth precedes name', plugins: 'b:a a>a c', order: 'a c b' },
+  { says: 'an optional need orders nothing and waits for nothing', plugins: 'a:z?,none? z>z', order: 'a z' },
+  { says: 'a cycle of optional needs is allowed', plugins: 'a:b?>a b:a>b', order: 'a b' },
   {
-    says: 'a missing token is told as a path, to each that leads to it',
+    says: 'a missing token is reported as a path to each dependent',
     plugins: 'a:b b:c>b c:none>c d',
     order: 'd',
     waiting: { a: 'a b c none@1', b: 'b c none@1', c: 'c none@1' },
   },
   {
-    says: 'a cycle fails those in it and no others',
+    says: 'a cycle fails only its members',
     plugins: 'a:b>a b:c>b c:a>c d:a e',
     order: 'e',
     failed: { a: /a → b → c → a/, b: /b → c → a → b/, c: /c → a → b → c/ },
     waiting: { d: 'd a b c a' },
   },
-  { says: 'one that requires itself', plugins: 'a:a>a', order: '', failed: { a: /a → a/ } },
+  { says: 'a plugin that requires itself fails', plugins: 'a:a>a', order: '', failed: { a: /a → a/ } },
   {
-    says: 'of two for one token the first given has it',
+    says: 'the first of two providers of a token has it',
     plugins: 'b>x a>x c:x',
     order: 'b c',
     failed: { a: /x@1 is provided by b already/ },

@@ -79,7 +79,7 @@ for (const [what, parts, why] of [
   ['throws', { apply: boom }, /^boom$/],
   ['waits', { requires: ['nothing@1'] }, /waits for .* nothing@1/],
   ['provides something else', { provides: 'base@2' }, /has to provide base@1/],
-  ['takes a route of others', { path: '/api/user' }, /\/api\/user is already registered by user/],
+  ['takes a foreign route', { path: '/api/user' }, /\/api\/user is already registered by user/],
 ] as const) {
   test(`a replacement that ${what} at a boot leaves the original running and reports why under its own name`, async () => {
     const svc = await boot({ plugins: [base, user, other(parts)], replace: ['vendor.base'] })
@@ -113,8 +113,8 @@ for (const at of ['a boot', 'run time']) {
 
   for (const [what, parts, replaces, why] of [
     ['provides nothing', { provides: undefined }, 'old-base', 'base: its replacement has to provide base@1'],
-    ['replaces a part of one that provides nothing', {}, 'old-user', 'user and cannot be replaced'],
-    ['replaces what is a part of the kernel', {}, 'inner', 'the kernel and cannot be replaced'],
+    ['replaces a part of a plugin without services', {}, 'old-user', 'user and cannot be replaced'],
+    ['replaces a part of the kernel', {}, 'inner', 'the kernel and cannot be replaced'],
   ] as const) {
     test(`a replacement by a former name that ${what} fails at ${at} and names the successor`, async () => {
       const renamed = { ...other(parts), replaces }
@@ -225,7 +225,7 @@ for (const [what, plugin, lacks] of [
     /lacks parts of base that are in use: kind base\.leaf, event base\.turned, setting base\.size, registry base\.said@1/,
   ],
   [
-    'a hook that others tap',
+    'a tapped hook',
     hooked(() => ({}), replacing, offers),
     /user taps the hook turning, which the service of base@1 does not have/,
   ],

@@ -81,7 +81,7 @@ for (const [adds, sql] of [
   ],
   ['an index', 'CREATE INDEX acme_shop_names ON acme_shop_item (name)'],
 ] as const)
-  test(`a drop-in can go back to the version before ${adds}, and forward again`, () =>
+  test(`a drop-in can go back to the version before it added ${adds}, and forward again`, () =>
     inFolder(async folder => {
       for (const added of [
         [{ id: '002', sql }],
@@ -113,7 +113,7 @@ for (const [adds, sql, told] of [
     /it makes acme_shop_part refer to acme_shop_item/,
   ],
 ] as const)
-  test(`a drop-in cannot go back to the version before ${adds}, and the error gives reason and remedy`, () =>
+  test(`a drop-in cannot go back to the version before it added ${adds}, and the error gives reason and remedy`, () =>
     inFolder(async folder => {
       const store = await openAt(folder)
       store.migrate('acme.shop', [base, { id: '002', sql }])

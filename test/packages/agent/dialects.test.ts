@@ -38,14 +38,14 @@ const READ_B = JSON.stringify({ path: 'b.txt' })
 
 /** Answers of servers that call `read` of a.txt, and of b.txt where they call twice. */
 const calling: Readonly<Record<string, readonly [Step, number]>> = {
-  'Ollama: the whole call in one chunk, then an end that says stop': [
+  'Ollama: the whole call in one chunk, then finish_reason stop': [
     stream([
       chunk({ role: 'assistant', content: '', tool_calls: [call('read', READ_A, { id: 'call_x1', index: 0 })] }),
       chunk({ role: 'assistant', content: '' }, 'stop'),
     ]),
     1,
   ],
-  'Ollama of old: two calls in one chunk, without an index': [
+  'older Ollama: two calls in one chunk, without an index': [
     stream([
       chunk({
         role: 'assistant',
@@ -56,7 +56,7 @@ const calling: Readonly<Record<string, readonly [Step, number]>> = {
     ]),
     2,
   ],
-  'llama.cpp: arguments in pieces, usage and timings in the last chunk, which has a choice': [
+  'llama.cpp: arguments in chunks, usage and timings in the last chunk, which has a choice': [
     stream([
       chunk({ role: 'assistant', content: null }),
       chunk({ tool_calls: [call('read', '{', { index: 0, id: 'Qx81' })] }),
@@ -66,7 +66,7 @@ const calling: Readonly<Record<string, readonly [Step, number]>> = {
     ]),
     1,
   ],
-  'vLLM: an empty id with each further piece, arguments null at first': [
+  'vLLM: an empty id in each later chunk, arguments null at first': [
     stream([
       chunk({ role: 'assistant', content: '' }),
       chunk({ tool_calls: [call('read', null, { index: 0, id: 'chatcmpl-tool-1' })] }),
@@ -77,7 +77,7 @@ const calling: Readonly<Record<string, readonly [Step, number]>> = {
     ]),
     1,
   ],
-  'SGLang and LMDeploy: two calls with the same index, told apart by their ids': [
+  'SGLang and LMDeploy: two calls with one index and different ids': [
     stream([
       chunk({ tool_calls: [call('read', '', { index: 0, id: '0' })] }),
       chunk({ tool_calls: [{ index: 0, id: '0', function: { arguments: READ_A } }] }),
@@ -95,7 +95,7 @@ const calling: Readonly<Record<string, readonly [Step, number]>> = {
     ]),
     2,
   ],
-  'the name again with each piece, without an id': [
+  'the name repeated in each chunk, without an id': [
     stream([
       chunk({ tool_calls: [call('read', READ_A.slice(0, 4), { index: 0 })] }),
       chunk({ tool_calls: [call('read', READ_A.slice(4), { index: 0 })] }),
@@ -104,7 +104,7 @@ const calling: Readonly<Record<string, readonly [Step, number]>> = {
     1,
   ],
   'arguments as an object': [stream([chunk({ tool_calls: [call('read', { path: 'a.txt' })] }), chunk({}, 'stop')]), 1],
-  'an answer that is whole, where a stream was asked for': [
+  'a whole answer to a stream request': [
     {
       headers: { 'content-type': 'application/json; charset=utf-8' },
       body: JSON.stringify({
@@ -152,7 +152,7 @@ const saying: Readonly<Record<string, readonly [Step, string]>> = {
     ]),
     'hm',
   ],
-  'reasoning, and content that is null meanwhile': [
+  'reasoning with null content': [
     stream([chunk({ reasoning: 'hm', content: null }), chunk({ content: 'Hello there.' }, 'stop')]),
     'hm',
   ],
@@ -163,7 +163,7 @@ const saying: Readonly<Record<string, readonly [Step, string]>> = {
     ]),
     '',
   ],
-  'usage that is null, or of texts': [
+  'usage that is null or text': [
     stream([
       chunk({ content: 'Hello ' }, null, { usage: null }),
       chunk({ content: 'there.' }, null, { usage: { prompt_tokens: 'many' } }),
@@ -171,13 +171,13 @@ const saying: Readonly<Record<string, readonly [Step, string]>> = {
     ]),
     '',
   ],
-  'no [DONE] behind the last chunk': [stream([chunk({ content: 'Hello there.' }, 'stop')], ''), ''],
-  'no reason for the end, but [DONE]': [stream([chunk({ content: 'Hello there.' })]), ''],
-  'an empty reason for the end with each chunk': [
+  'no [DONE] after the last chunk': [stream([chunk({ content: 'Hello there.' }, 'stop')], ''), ''],
+  'no finish_reason, but [DONE]': [stream([chunk({ content: 'Hello there.' })]), ''],
+  'an empty finish_reason in each chunk': [
     stream([chunk({ content: 'Hello ' }, ''), chunk({ content: 'there.' }, ''), chunk({}, 'stop')]),
     '',
   ],
-  'comments that keep the stream alive, and fields that nobody needs': [
+  'keep-alive comments and unknown fields': [
     stream([
       ': ping\n\n',
       ':\n\n',
@@ -188,16 +188,13 @@ const saying: Readonly<Record<string, readonly [Step, string]>> = {
     ]),
     '',
   ],
-  'carriage returns at the ends of lines': [
-    stream([chunk({ content: 'Hello there.' }, 'stop')], undefined, '\r\n'),
-    '',
-  ],
-  'no space behind data:': [
+  'CRLF line endings': [stream([chunk({ content: 'Hello there.' }, 'stop')], undefined, '\r\n'), ''],
+  'no space after data:': [
     stream(['data:{"choices":[{"delta":{"content":"Hello there."},"finish_reason":"stop"}]}\n\n']),
     '',
   ],
   'content in parts': [stream([chunk({ content: [{ type: 'text', text: 'Hello there.' }] }, 'stop')]), ''],
-  'a role that is none': [stream([chunk({ role: 'model', content: 'Hello there.' }, 'stop')]), ''],
+  'an invalid role': [stream([chunk({ role: 'model', content: 'Hello there.' }, 'stop')]), ''],
 }
 
 for (const [server, [step, thought]] of Object.entries(saying)) {

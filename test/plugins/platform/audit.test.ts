@@ -201,7 +201,7 @@ const alterations: readonly (readonly [what: string, sql: string, problem: RegEx
   ['entries removed from the beginning', 'DELETE FROM audit_entry WHERE seq <= 2', /missing/, 1],
   ['entries removed from the end', 'DELETE FROM audit_entry WHERE seq > 4', /missing/, 5],
   [
-    'two entries exchanged',
+    'two swapped entries',
     'UPDATE audit_entry SET subject = CASE seq WHEN 3 THEN (SELECT subject FROM audit_entry WHERE seq = 4) ELSE (SELECT subject FROM audit_entry WHERE seq = 3) END WHERE seq IN (3, 4)',
     /altered/,
     3,

@@ -31,12 +31,12 @@ const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 /** Ways in which an agent starts a program that shall not be taken for its own. */
 const ways: Readonly<Record<string, (command: string) => string>> = {
   'a child': command => command,
-  'a session of its own': command => `setsid ${command}`,
+  'its own process session': command => `setsid ${command}`,
   'an empty environment': command => `env -i ${command}`,
   'a double fork': command => `(setsid sh -c ${quote(`(${command} &); exit`)} &)`,
-  'all of that': command =>
+  'all of these combined': command =>
     `(env -i setsid sh -c ${quote(`(env -i setsid sh -c ${quote(`(${command} &); exit`)} &); exit`)} &)`,
-  'a mark that was taken off': command => `ulimit -S -m unlimited; exec ${command}`,
+  'a removed mark': command => `ulimit -S -m unlimited; exec ${command}`,
 }
 
 const test = suite<{ world: World; at: string; where: Record<string, object>; caller: string }>('descent')

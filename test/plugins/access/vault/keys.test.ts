@@ -43,7 +43,7 @@ for (const [what, change] of Object.entries({
   'a flipped bit of the nonce': `sealed = replace(substr(sealed, 1, 12), substr(sealed, 12, 1), char(unicode(substr(sealed, 12, 1)) + 1)) || substr(sealed, 13)`,
   'a flipped bit of the ciphertext': `sealed = substr(sealed, 1, 29) || CASE substr(sealed, 30, 1) WHEN 'A' THEN 'B' ELSE 'A' END || substr(sealed, 31)`,
   'a flipped bit of the tag': `sealed = substr(sealed, 1, length(sealed) - 5) || CASE substr(sealed, -5, 1) WHEN 'A' THEN 'B' ELSE 'A' END || substr(sealed, -4)`,
-  'a text cut short': 'sealed = substr(sealed, 1, 20)',
+  'a truncated text': 'sealed = substr(sealed, 1, 20)',
   'an empty text': "sealed = ''",
   'the record of another secret': `sealed = (SELECT sealed FROM vault_secret WHERE ref = '${B}')`,
   'another version': 'version = version + 1',
@@ -184,7 +184,11 @@ test('concurrent rotations run one after the other', async ({ world }) => {
   assert.equal(await readable(world), whole)
 })
 
-for (const step of ['before anything is sealed anew', 'in the middle', 'before the key before is forgotten'] as const) {
+for (const step of [
+  'before the first secret is sealed again',
+  'in the middle',
+  'before the old key is deleted',
+] as const) {
   test(`a rotation interrupted by a crash ${step} is finished by the next start`, async ({ world }) => {
     await fill(world)
     const before = readFileSync(world.keyFile)
@@ -196,7 +200,7 @@ for (const step of ['before anything is sealed anew', 'in the middle', 'before t
     await world.request('POST', '/api/vault/rotate')
     // What such a crash leaves: both keys, and each secret under one of them.
     await restart(world, () => {
-      if (step === 'before anything is sealed anew') {
+      if (step === 'before the first secret is sealed again') {
         writeFileSync(`${world.keyFile}.next`, newKey(), { mode: 0o600 })
         return
       }

@@ -48,9 +48,9 @@ test('TOML, both line endings and --- within the text are parsed', () => {
 })
 
 const INVALID: readonly [what: string, text: string, kind: DefinitionError['kind'], says: RegExp][] = [
-  ['no head', 'You review code.', 'no_frontmatter', /start with/],
-  ['an open head', '---\nname: reviewer\n', 'no_frontmatter', /not closed/],
-  ['an empty head', '---\n---\nGo.', 'field', /name/],
+  ['no front matter', 'You review code.', 'no_frontmatter', /start with/],
+  ['unclosed front matter', '---\nname: reviewer\n', 'no_frontmatter', /not closed/],
+  ['empty front matter', '---\n---\nGo.', 'field', /name/],
   ['an empty text', '---\nname: reviewer\n---\n \n', 'prompt', /empty/],
   ['another name', '---\nname: other\n---\nGo.', 'name', /folder/],
   ['a name in capitals', '---\nname: Reviewer\n---\nGo.', 'field', /name/],
@@ -58,8 +58,8 @@ const INVALID: readonly [what: string, text: string, kind: DefinitionError['kind
   ['a wrong type', '---\nname: reviewer\ntools: all\n---\nGo.', 'field', /tools/],
   ['broken YAML', '---\nname: [reviewer\n---\nGo.', 'frontmatter', /YAML/],
   ['broken TOML', '---\nname = "reviewer\nx = 1\n---\nGo.', 'frontmatter', /TOML/],
-  ['a name that is there twice', '---\nname: reviewer\nname: reviewer\n---\nGo.', 'frontmatter', /YAML/],
-  ['a mode that is none', '---\nname: reviewer\npermissions: approve\n---\nGo.', 'field', /permissions/],
+  ['a duplicate name', '---\nname: reviewer\nname: reviewer\n---\nGo.', 'frontmatter', /YAML/],
+  ['an unknown mode', '---\nname: reviewer\npermissions: approve\n---\nGo.', 'field', /permissions/],
   ['every tool', '---\nname: reviewer\ntools: ["*"]\n---\nGo.', 'field', /tools/],
   ['a star in the middle', '---\nname: reviewer\ntools: ["mcp__*__log"]\n---\nGo.', 'field', /tools/],
   ['dots in a tool', '---\nname: reviewer\ntools: ["mcp.git.log"]\n---\nGo.', 'field', /tools/],
@@ -68,19 +68,19 @@ const INVALID: readonly [what: string, text: string, kind: DefinitionError['kind
   ['.. as category', '---\nname: reviewer\ncategory_path: [".."]\n---\nGo.', 'field', /category_path/],
   ['a pipe', '---\nname: reviewer\ncommand: "a | b"\n---\nGo.', 'field', /command: \|/],
   [
-    'a required server that cannot be used',
+    'an unusable required server',
     '---\nname: reviewer\nmcp_servers: [{name: x, command: c, url: u, required: true}]\n---\nGo.',
     'field',
     /exactly one/,
   ],
   [
-    'a required hook that is none',
+    'an invalid required hook',
     '---\nname: reviewer\nhooks: [{name: gate, required: true}]\n---\nGo.',
     'field',
     /hooks\.0\.event/,
   ],
   [
-    'aliases of aliases',
+    'nested aliases',
     `---\nname: reviewer\na: &a [x,x,x,x,x,x,x,x,x]\n${[...'bcdefgh'].map((c, i) => `${c}: &${c} [${Array(9).fill(`*${'abcdefg'[i]}`)}]`).join('\n')}\n---\nGo.`,
     'frontmatter',
     /YAML/,

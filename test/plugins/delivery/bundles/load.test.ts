@@ -45,7 +45,7 @@ const desktop = layout('x').document.desktops[0]
 
 /** Where a profile is wrong, and what is said there. */
 const INVALID: readonly (readonly [string, KitOptions, string, RegExp])[] = [
-  ['an agent that is not there', { agents: {} }, `${KIT}: profiles.0.agents.0.path`, /AGENT\.md.* does not exist/],
+  ['a missing agent', { agents: {} }, `${KIT}: profiles.0.agents.0.path`, /AGENT\.md.* does not exist/],
   [
     'an agent with an unknown field',
     { agents: { planner: agentFile('planner', 'colour: red\n') } },
@@ -59,7 +59,7 @@ const INVALID: readonly (readonly [string, KitOptions, string, RegExp])[] = [
     /needs a shell/,
   ],
   [
-    'two agents of one name',
+    'two agents with one name',
     {
       agents: { planner: agentFile('planner'), again: agentFile('planner') },
       profiles: [profile({ agents: [{ path: 'agents/planner' }, { path: 'agents/again' }] })],
@@ -86,30 +86,35 @@ const INVALID: readonly (readonly [string, KitOptions, string, RegExp])[] = [
     /id: required/,
   ],
   [
-    'an agent called otherwise than the profile says',
+    'an agent with another name than in the profile',
     { profiles: [profile({ agents: [{ path: 'agents/planner', name: 'other' }] })] },
     `${KIT}: profiles.0.agents.0.name`,
     /its definition has the name "planner"/,
   ],
   [
-    'a persona that is not valid',
+    'an invalid persona',
     { files: { 'agents/planner/SOUL.md': '---\nmodel: x\n---\nCalm.\n' } },
     `${KIT}: profiles.0.agents.0`,
     /^SOUL\.md: .*line 2: model/,
   ],
   [
-    'a heartbeat that is not valid',
+    'an invalid heartbeat',
     { files: { 'agents/planner/HEARTBEAT.md': '---\nversion: 1\nspawn: x\n---\nLook.\n' } },
     `${KIT}: profiles.0.agents.0`,
     /^HEARTBEAT\.md: .*line 3: spawn/,
   ],
   [
-    'a layout that is not there',
+    'a missing layout',
     { profiles: [profile({ layouts: [{ path: 'layouts/no.json' }] })] },
     `${KIT}: profiles.0.layouts.0.path`,
     /does not exist/,
   ],
-  ['a layout that is no JSON', { files: { 'layouts/two-up.json': '{' } }, `${KIT}: profiles.0.layouts.0.path`, /JSON/],
+  [
+    'a layout with invalid JSON',
+    { files: { 'layouts/two-up.json': '{' } },
+    `${KIT}: profiles.0.layouts.0.path`,
+    /JSON/,
+  ],
   [
     'a layout without an id',
     { files: { 'layouts/two-up.json': '{"version":1}' } },
@@ -117,13 +122,13 @@ const INVALID: readonly (readonly [string, KitOptions, string, RegExp])[] = [
     /id: required/,
   ],
   [
-    'a layout of another id than the profile says',
+    'a layout with another id than in the profile',
     { profiles: [profile({ layouts: [{ path: 'layouts/two-up.json', id: 'other' }] })] },
     `${KIT}: profiles.0.layouts.0.id`,
     /another id/,
   ],
   [
-    'two layouts of one id',
+    'two layouts with one id',
     { profiles: [profile({ layouts: [1, 2].map(() => ({ path: 'layouts/two-up.json' })) })] },
     `${KIT}: profiles.0.layouts.1`,
     /this id/,
@@ -135,7 +140,7 @@ const INVALID: readonly (readonly [string, KitOptions, string, RegExp])[] = [
     /version 2 is not supported/,
   ],
   [
-    'a layout whose document breaks the rules',
+    'a layout with an invalid document',
     { files: { 'layouts/two-up.json': JSON.stringify(layout('two-up', desktops('two-up'))) } },
     `${KIT}: profiles.0.layouts.0.document.desktops.0.id`,
     /topology/,
@@ -165,19 +170,19 @@ const INVALID: readonly (readonly [string, KitOptions, string, RegExp])[] = [
     /must be empty/,
   ],
   [
-    'a trigger of an unknown event',
+    'a trigger with an unknown event',
     { profiles: [profile({ triggers: [trigger('a', { event: 'task.done' })] })] },
     `${KIT}: profiles.0.triggers.0.event`,
     /session\.created/,
   ],
   [
-    'a trigger with a filter of another key',
+    'a trigger with a filter on another key',
     { profiles: [profile({ triggers: [trigger('a', { filter: { name: 'x' } })] })] },
     `${KIT}: profiles.0.triggers.0.filter`,
     /unknown key "name"/,
   ],
   [
-    'a trigger whose prompt is no template',
+    'a trigger with an invalid prompt template',
     { profiles: [profile({ triggers: [trigger('a', { prompt: 'For {{ .Name }}' })] })] },
     `${KIT}: profiles.0.triggers.0.prompt`,
     /unknown template field \{\{ \.Name \}\}/,
@@ -189,7 +194,7 @@ const INVALID: readonly (readonly [string, KitOptions, string, RegExp])[] = [
     /./,
   ],
   [
-    'a bridge that routes by threads alone',
+    'a bridge that routes only by threads',
     { profiles: [profile({ bridges: [bridge('a', { routing_policy: { include_thread: true } })] })] },
     `${KIT}: profiles.0.bridges.0.routing_policy`,
     /include_thread needs/,
@@ -201,15 +206,15 @@ const INVALID: readonly (readonly [string, KitOptions, string, RegExp])[] = [
     /secret slot/,
   ],
   [
-    'a path of the manifest that is not there',
+    'a missing path of the manifest',
     { manifest: { resources: { bundles: ['nowhere'] } } },
     'nowhere: resources.bundles.0',
     /does not exist/,
   ],
-  ['a file that is no JSON', { files: { [KIT]: '{"name":' } }, KIT, /not valid JSON/],
-  ['a file that is no TOML', { files: { 'bundles/b.toml': 'name = ' } }, 'bundles/b.toml', /not valid TOML/],
+  ['a file with invalid JSON', { files: { [KIT]: '{"name":' } }, KIT, /not valid JSON/],
+  ['a file with invalid TOML', { files: { 'bundles/b.toml': 'name = ' } }, 'bundles/b.toml', /not valid TOML/],
   [
-    'two bundles of one name',
+    'two bundles with one name',
     { files: { 'bundles/more/bundle.toml': 'name = "Release-Kit"\n[[profiles]]\nname = "p"\n' } },
     'bundles/more/bundle.toml: name',
     /another bundle of this extension/,

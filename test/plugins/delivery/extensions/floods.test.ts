@@ -21,13 +21,13 @@ const needs = { events: Events, reconcile: Reconcile }
 type FloodKernel = PluginKernel<typeof needs>
 type Flood = (kernel: FloodKernel, signal: AbortSignal) => Promise<void>
 const floods: Readonly<Record<string, Flood>> = {
-  async 'tells of events, a transaction each'({ db, needs: { events } }, signal) {
+  async 'emits events, one per transaction'({ db, needs: { events } }, signal) {
     while (!signal.aborted) {
       for (let n = 0; n < 50; n++) db.tx(t => events.emit(t, Seen, { n })).catch(() => {})
       await turn()
     }
   },
-  async 'tells of a thousand events in each transaction, and tries again at once'({ db, needs: { events } }, signal) {
+  async 'emits a thousand events per transaction and retries at once'({ db, needs: { events } }, signal) {
     const many = (t: Parameters<typeof events.emit>[0]) => {
       for (let n = 0; n < 1000; n++) events.emit(t, Seen, { n })
     }

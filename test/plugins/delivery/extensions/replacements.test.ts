@@ -88,17 +88,12 @@ test('faults of a replacement during the boot are in its own log, like later one
 
 /** Why it cannot start, who was applied meanwhile, and what is told. */
 const odd: readonly (readonly [string, Record<string, string>, readonly string[], RegExp])[] = [
-  [
-    'throws while it is applied',
-    files("throw new Error('boom')"),
-    [name, 'base'],
-    /did not start: .*main\.js:\d+: boom/,
-  ],
-  ['is no code', { ...files(), 'main.js': 'export default {' }, ['base'], /Unexpected/],
-  ['throws while it is imported', files('', "throw new Error('no')"), ['base'], /no/],
+  ['throws at apply', files("throw new Error('boom')"), [name, 'base'], /did not start: .*main\.js:\d+: boom/],
+  ['has a syntax error', { ...files(), 'main.js': 'export default {' }, ['base'], /Unexpected/],
+  ['throws at import', files('', "throw new Error('no')"), ['base'], /no/],
   ['provides something else', files('', '', "provides: token('base@2'), requires: {}"), ['base'], /provide base@1/],
   [
-    'requires what nobody has',
+    'requires a missing service',
     files('', '', "provides: token('base@1'), requires: { x: token('x@1') }"),
     ['base'],
     /waits for .*x@1/,

@@ -15,8 +15,8 @@ const apply: Plugin['apply'] = kernel => {
 const opened: Plugin = Object.create(windowManager, { apply: { value: apply } })
 
 for (const [what, sql] of [
-  ['a document', "UPDATE window_manager_document SET body = '{' WHERE workspace_id = ?"],
-  ['a step of its history', "UPDATE window_manager_history SET entry = 'nothing' WHERE workspace_id = ?"],
+  ['document', "UPDATE window_manager_document SET body = '{' WHERE workspace_id = ?"],
+  ['history step', "UPDATE window_manager_history SET entry = 'nothing' WHERE workspace_id = ?"],
 ] as const) {
   test(`a damaged ${what} affects no other workspace, and another layout replaces it`, async () => {
     const { host, workspace, base, command, state, end } = await scene({

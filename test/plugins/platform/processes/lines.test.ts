@@ -44,8 +44,8 @@ test('a program that floods with messages is killed, and the limit is named', as
 })
 
 for (const [what, pieces] of [
-  ['in one piece', ['m\n'.repeat(4000)]],
-  ['a line in each piece', Array.from({ length: 4000 }, () => 'm\n')],
+  ['in one chunk', ['m\n'.repeat(4000)]],
+  ['one per chunk', Array.from({ length: 4000 }, () => 'm\n')],
 ] as const)
   test(`other work and other flooding programs get turns while lines come ${what}`, async () => {
     let turns = 0

@@ -125,7 +125,7 @@ function slowVault() {
 
 for (const [what, change, expected] of [
   ['deleted', (b: World, url: string) => b.request('DELETE', url), [404, 0]],
-  ['switched off', (b: World, url: string) => b.request('PATCH', url, { enabled: false }), [404, 0]],
+  ['disabled', (b: World, url: string) => b.request('PATCH', url, { enabled: false }), [404, 0]],
   ['given another prompt', (b: World, url: string) => b.request('PATCH', url, { prompt: 'Changed.' }), [200, 1]],
 ] as const)
   test(`a trigger that is ${what} during a delivery applies in its new state`, async () => {

@@ -43,16 +43,16 @@ const drop = (name: string) => scene.kernel.request('DELETE', `/api/settings/hoo
 
 const WELL: Readonly<Record<string, string>> = {
   'answers twice': stays(`${good}\nline(id=asked["id"], patch={"message": "say second"})`),
-  'answers an id that nobody asked': stays(`line(id=4711, patch={"deny": True})\n${good}`),
-  'answers with ids that are no numbers': stays(
+  'answers an unknown id': stays(`line(id=4711, patch={"deny": True})\n${good}`),
+  'answers with non-numeric ids': stays(
     `for wrong in (None, "1", [1], {"a": 1}, 1.5, True): line(id=wrong, patch={"deny": True})\n${good}`,
   ),
-  'prints before it is asked': stays(good, 'out("hello\\n[]\\nnull\\n7\\n")'),
+  'prints before the first request': stays(good, 'out("hello\\n[]\\nnull\\n7\\n")'),
   'splits its answer': stays(
     'answer = json.dumps({"id": asked["id"], "patch": {"message": "say " + asked["payload"]["message"].split()[-1] + "!"}})\n' +
       'for sign in answer + "\\n": out(sign)',
   ),
-  'says that there is no error': stays(
+  'answers with error null': stays(
     'line(id=asked["id"], error=None, patch={"message": "say " + asked["payload"]["message"].split()[-1] + "!"})',
   ),
 }

@@ -113,8 +113,8 @@ async function inForm(
 const call = (scene: McpScene, tool: string) => scene.call(`mcp__guarded__${tool}`, {})
 
 for (const [what, form, path] of [
-  ['by metadata at its root', { metadata: below }, '/oauth/authorize'],
-  ['at the usual addresses', {}, '/authorize'],
+  ['with metadata at its root', { metadata: below }, '/oauth/authorize'],
+  ['at the default addresses', {}, '/authorize'],
 ] as const)
   test(`a server of 2025-03-26 without a named issuer is its own issuer, ${what}`, () =>
     inForm(form, {}, async (scene, server) => {

@@ -54,7 +54,7 @@ const stateOf = async (scene: McpScene, query = '') =>
 const known = (scene: McpScene, tool: string) =>
   eventually(async () => (await scene.tools()).some(one => one.descriptor.id === `mcp__web__${tool}`), tool)
 
-for (const [how, ...args] of [['404'], ['400, as some do', '--refuses-with=400']])
+for (const [how, ...args] of [['404'], ['400', '--refuses-with=400']])
   test(`a restarted server over HTTP that refuses the old session with ${how} takes the next call`, () =>
     world(
       async (scene, server) => {

@@ -65,7 +65,7 @@ testsAtOnce({
       assert.is(results[0].content.content[0].content.text, 'a')
     },
 
-  'lines on stdout that are no messages are skipped': async () => {
+  'lines on stdout without a message are skipped': async () => {
     await world.agent('chatty', { flags: '--junk-first' })
     const { id, at } = await world.session('chatty')
     const events = await world.prompt(
@@ -82,7 +82,7 @@ testsAtOnce({
     assert.is((await world.row(id)).state, 'active')
   },
 
-  'nothing but junk ends the session as a protocol failure, the daemon goes on': async () => {
+  'output without any message ends the session as a protocol failure, and the daemon continues': async () => {
     const { id, at } = await world.session('plain')
     const events = await world.prompt(at, 'junk 1500\nsleep 20000')
     assert.is(events.at(-1).type, 'error')
@@ -97,13 +97,13 @@ testsAtOnce({
     assert.match(bundle.process.other_output.join(), /npm warn/)
   },
 
-  'a line without an end is a protocol failure, not the end of memory': async () => {
+  'an endless line is a protocol failure with bounded memory': async () => {
     const { at } = await world.session('plain')
     const events = await world.prompt(at, `big ${20 * 1024 * 1024}\nsleep 20000`)
     assert.is(events.at(-1).failure.kind, 'protocol_failure')
   },
 
-  'a flood of updates is stored, in few events': async () => {
+  'a flood of updates is stored in few events': async () => {
     const { at } = await world.session('plain')
     const events = await world.prompt(at, 'flood 3000')
     const text = said(events)
@@ -113,7 +113,7 @@ testsAtOnce({
     assert.ok(events.length < 600, `${events.length} events`)
   },
 
-  'a flood on stderr is read and forgotten, but for its end': async () => {
+  'a flood on stderr is read, and only its end is kept': async () => {
     const { id, at } = await world.session('plain')
     const events = await world.prompt(at, 'stderr-flood 500\nstderr the last words\nsay done')
     assert.match(said(events), /done/)
@@ -127,7 +127,7 @@ testsAtOnce({
     assert.match(tail, /the last words/)
   },
 
-  'a journal that is full takes no more of what an agent tells, says so once, and the turn ends as ever': async () => {
+  'a full journal drops agent updates with one notice, and the turn ends normally': async () => {
     const { at } = await world.session('plain')
     await world.prompt(at, 'flood 4000')
     const events = await world.prompt(at, 'flood 4000')
@@ -176,7 +176,7 @@ testsAtOnce({
     assert.is(bundle.process.env.SVC_SESSION_ID, id)
   },
 
-  'an agent that ends between turns: with an error it crashed, without one it is started again': async () => {
+  'an exit between turns is a crash with an error, and a restart without one': async () => {
     const crash = await world.session('plain')
     await world.prompt(crash.at, 'exit-later 2')
     const row = await eventually(async () => {
@@ -192,7 +192,7 @@ testsAtOnce({
     assert.match(said(await world.prompt(calm.at, 'pid')), /prompt 1/)
   },
 
-  'an agent that ends right behind its answer: while the end of the turn is written down': async () => {
+  'an agent may exit while the end of its turn is stored': async () => {
     for (let i = 0; i < 3; i++) {
       const { id, at } = await world.session('plain')
       assert.is((await world.prompt(at, 'exit-behind 2')).at(-1)?.type, 'done')
@@ -204,7 +204,7 @@ testsAtOnce({
     await world.until(calm.at, event => event.content.warning === 'agent_exited')
     assert.match(said(await world.prompt(calm.at, 'pid')), /prompt 1/)
   },
-  'an error of the agent fails the turn, not the session': async () => {
+  'an error of the agent fails the turn and not the session': async () => {
     const { id, at } = await world.session('plain')
     const events = await world.prompt(at, 'error -32603 the model answered 500')
     assert.is(events.at(-1).failure.kind, 'prompt_failure')
@@ -213,14 +213,14 @@ testsAtOnce({
     assert.is(said(await world.prompt(at, 'say again')), 'again\n')
   },
 
-  'what an agent says after its turn is kept with that turn': async () => {
+  'agent output after a turn is kept with that turn': async () => {
     const { at } = await world.session('plain')
     const events = await world.prompt(at, 'later by the way')
     const late = await world.until(at, event => event.type === 'agent_message')
     assert.is(late.turn_id, events[0].turn_id)
   },
 
-  'cancel: heeded, answered with an error, or ignored': async () => {
+  'a cancel may be obeyed, answered with an error, or ignored': async () => {
     const cancel = async (at: string) => {
       const sent = await world.kernel.request('POST', `${at}/prompt`, { text: 'say started\nhang' })
       await world.until(at, event => event.type === 'agent_message')
@@ -254,7 +254,7 @@ testsAtOnce({
     assert.match(said(await world.prompt(deaf.at, 'pid')), /prompt 1/)
   },
 
-  'a frozen agent is found out and ended, a slow one is not; a prompt starts it again': async () => {
+  'an unresponsive agent is detected and killed, a slow one is not; a prompt restarts it': async () => {
     const { id, at } = await world.session('plain')
     assert.is((await world.prompt(at, 'sleep 1500\nsay awake')).at(-1).type, 'done')
     const pid = Number(/pid (\d+)/.exec(said(await world.prompt(at, 'pid')))?.[1])
@@ -274,7 +274,7 @@ testsAtOnce({
     assert.match(said(await world.prompt(at, 'say back')), /back/)
   },
 
-  'what uses the processor is seen, in groups of its own as well': async () => {
+  'processor use is measured in all process groups of an agent': async () => {
     const { at } = await world.session('plain')
     const pid = Number(/pid (\d+)/.exec(said(await world.prompt(at, 'pid')))?.[1])
     const before = pulseOf(pid)
@@ -294,7 +294,7 @@ testsAtOnce({
     assert.is((await world.row(id)).state, 'stopped')
   },
 
-  'what an agent started in a group of its own goes with it: by a stop, and when the agent crashed': async () => {
+  'processes in their own group end with the agent, at a stop and at a crash': async () => {
     for (const end of ['stop', 'crash']) {
       const { id, at } = await world.session('plain')
       const events = await world.prompt(at, 'child-apart\nchild-apart deaf')

@@ -345,14 +345,14 @@ test('a redirect leads only to an address as safe as the first, and to no file',
 
 for (const [what, request] of [
   ['a relative path', { path: 'demo' }],
-  ['a path that is not there', { path: '/nowhere/at/all' }],
-  ['a file that is no archive', { path: '/etc/hostname' }],
+  ['a missing path', { path: '/nowhere/at/all' }],
+  ['a file of another format', { path: '/etc/hostname' }],
   ['an address with a password', { path: 'https://me:hunter2@host/a.tar.gz' }],
   ['an address with a token', { path: 'https://host/a.tar.gz?token=hunter2', source: 'url' }],
   ['another protocol', { path: 'ftp://me:hunter2@host/a.tar.gz', source: 'url' }],
   ['a catalog', { slug: 'demo', source: 'curated' }],
-  ['a source that nobody knows', { path: '/tmp', source: 'carrier-pigeon' }],
-  ['nothing', {}],
+  ['an unknown source', { path: '/tmp', source: 'carrier-pigeon' }],
+  ['an empty text', {}],
 ] as const) {
   test(`${what} is no source, and its secret is not shown`, async () => {
     const fault = await faultFrom(installer.install(request, operator))

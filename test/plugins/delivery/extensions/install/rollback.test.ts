@@ -50,8 +50,8 @@ async function installed(text: string, home?: string): Promise<{ svc: Scene; fol
 }
 
 for (const [what, next] of [
-  ['throws as it is imported', broken('2.0.0')],
-  ['throws as it starts', talking('two', '2.0.0', "throw new Error('version 2.0.0 is broken')")],
+  ['throws at import', broken('2.0.0')],
+  ['throws at start', talking('two', '2.0.0', "throw new Error('version 2.0.0 is broken')")],
 ] as const)
   test(`an update to a version that ${what} fails: the previous one stays installed, listed and running`, async () => {
     const { svc, folder } = await installed(`one ${what}`)
@@ -80,7 +80,7 @@ for (const [what, next] of [
 
 for (const [to, loads] of [
   ['a version that does not start', false],
-  ['one that starts', true],
+  ['a version that starts', true],
 ] as const)
   test(`an interrupted update to ${to} is continued by the next daemon`, async () => {
     const home = await temporaryFolder('killed')

@@ -48,9 +48,9 @@ async function failureOf(
 
 const faults: readonly (readonly [string, string, object, RegExp])[] = [
   ['writes garbage', 'garbage', {}, /100 lines in a row that are not messages/],
-  ['answers what nobody asked', 'strangers', {}, /100 lines in a row that are not messages/],
+  ['answers an unknown request', 'strangers', {}, /100 lines in a row that are not messages/],
   ['floods with notifications', 'notifications', {}, /floods the daemon/],
-  ['writes a line without an end', 'line', { bytes: 9 * 1024 * 1024 }, /a line of more than 8388608 bytes/],
+  ['writes an endless line', 'line', { bytes: 9 * 1024 * 1024 }, /a line of more than 8388608 bytes/],
   ['exits later', 'exit', { code: 7 }, /ended with code 7/],
 ]
 for (const [what, doing, more, expected] of faults) {
