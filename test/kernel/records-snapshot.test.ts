@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert'
 import { type Actor, Fault, operator } from '../../kernel/plugin.js'
 import type { Snapshot } from '../../plugins/delivery/extensions/subprocess/snapshots.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
+import { testCases } from '../fixtures/cases.js'
 import { temporaryFolder } from '../harness/kernel.js'
 import { everywhere, extension, type Garden, garden, leaf, outcomeOf } from './fixtures/keeper.js'
 
@@ -85,62 +86,71 @@ test('a snapshot creates, changes, keeps and removes; only changes get a pass an
   await scene.host.close()
 })
 
-test('a refused snapshot writes nothing and does not use up its version', async () => {
-  const scene = await garden({
-    hooks: {
-      scope: (_, _t, scope) => (scope.id === 'ws_gone' ? new Fault('no_such_workspace', 422, 'gone') : undefined),
-      write: {
-        '*': (_, _t, change) => {
-          if (change.verb === 'delete')
-            return change.before.id === 'held' ? new Fault('in_use', 409, 'held') : undefined
-          return change.after.id === 'refused' ? new Fault('not_this', 409, 'no') : undefined
+const rest = [leaf('new'), leaf('held', 'changed')]
+const big = 'x'.repeat(200_000)
+const REFUSED: readonly [string, number, Snapshot['records'], string, Actor?][] = [
+  ['an operator', 4, rest, '403 forbidden', operator],
+  ['no kinds granted', 4, rest, '403 not_granted', extension('ivy', { grantedKinds: [] })],
+  ['no scopes granted', 4, rest, '403 not_granted', extension('ivy', { grantedScopes: [] })],
+  ['too wide a scope', 4, rest, '403 not_granted', extension('ivy', { maxScope: ws('ws_1') })],
+  ['a kind of a service', 4, [...rest, { ...leaf('x'), kind: 'kept', spec: {} }], '403 owner_only'],
+  ['a kind name', 4, [...rest, { ...leaf('x'), kind: 'No' }], '422 invalid_kind'],
+  ['an id', 4, [...rest, leaf('a/b')], '422 invalid_id'],
+  ['a scope', 4, [...rest, { ...leaf('x'), scope: { kind: 'workspace' } }], '422 invalid_scope'],
+  ['a scope that is gone', 4, [...rest, { ...leaf('x'), scope: ws('ws_gone') }], '422 no_such_workspace'],
+  ['a spec', 4, [...rest, { ...leaf('x'), spec: { text: 1 } }], '422 invalid_spec'],
+  ['an owner', 4, [{ ...leaf('x'), owner: operator.owner } as never], '403 forbidden'],
+  ['a version', 4, [...rest, { ...leaf('x'), expectedVersion: 1 }], '422 invalid_snapshot'],
+  ['the same twice', 4, [...rest, leaf('new', 'other')], '422 invalid_snapshot'],
+  ['no whole version', 4.5, rest, '422 invalid_snapshot'],
+  ['a large record', 4, [...rest, leaf('x', 'x'.repeat(262_144))], '413 payload_too_large'],
+  ['many records', 4, Array.from({ length: 257 }, (_, i) => leaf(`r${i}`)), '413 payload_too_large'],
+  ['many bytes', 4, Array.from({ length: 11 }, (_, i) => leaf(`r${i}`, big)), '413 payload_too_large'],
+  ['a foreign id', 4, [...rest, leaf('mine')], '409 record_exists'],
+  ['the version before', 3, rest, '409 snapshot_stale'],
+  ['version 0', 0, rest, '409 snapshot_stale'],
+  ['another process', 4, rest, '409 source_inactive', extension('ivy', { nonce: 'n0' })],
+  ['a source without a process', 4, rest, '409 source_inactive', extension('oak')],
+  ['a guard of a write', 4, [...rest, leaf('refused')], '409 not_this'],
+  ['a guard of a removal', 4, [leaf('new')], '409 in_use'],
+]
+
+testCases({
+  open: async () => {
+    const scene = await garden({
+      hooks: {
+        scope: (_, _t, scope) => (scope.id === 'ws_gone' ? new Fault('no_such_workspace', 422, 'gone') : undefined),
+        write: {
+          '*': (_, _t, change) => {
+            if (change.verb === 'delete')
+              return change.before.id === 'held' ? new Fault('in_use', 409, 'held') : undefined
+            return change.after.id === 'refused' ? new Fault('not_this', 409, 'no') : undefined
+          },
         },
       },
+    })
+    await scene.put(operator, leaf('mine'))
+    await activate(scene)
+    await publish(scene, 3, [leaf('held'), leaf('b')])
+    return { scene, before: stored(scene) }
+  },
+  close: ({ scene }) => scene.host.close(),
+  cases: REFUSED,
+  name: ([what, , , outcome]) => `a snapshot is refused and writes nothing: ${what} (${outcome})`,
+  run: async ({ scene, before }, [, version, records, outcome, actor]) => {
+    assert.is(await outcomeOf(publish(scene, version, records, actor)), outcome)
+    assert.equal(stored(scene), before)
+  },
+  after: [
+    'a refused snapshot does not use up its version, and a snapshot at the limits is stored',
+    async ({ scene }) => {
+      const most = Array.from({ length: 254 }, (_, i) => leaf(`r${i}`))
+      assert.is(await outcomeOf(publish(scene, 4, [...rest, ...most])), 'done')
+      const heavy = Array.from({ length: 10 }, (_, i) => leaf(`r${i}`, big))
+      assert.is(await outcomeOf(publish(scene, 5, [...rest, ...heavy, leaf('x', 'x'.repeat(90_000))])), 'done')
+      assert.is(stored(scene).length, 14)
     },
-  })
-  await scene.put(operator, leaf('mine'))
-  await activate(scene)
-  await publish(scene, 3, [leaf('held'), leaf('b')])
-  const before = stored(scene)
-  const rest = [leaf('new'), leaf('held', 'changed')]
-  const big = 'x'.repeat(200_000)
-  const table: [string, number, Snapshot['records'], string, Actor?][] = [
-    ['an operator', 4, rest, '403 forbidden', operator],
-    ['no kinds granted', 4, rest, '403 not_granted', extension('ivy', { grantedKinds: [] })],
-    ['no scopes granted', 4, rest, '403 not_granted', extension('ivy', { grantedScopes: [] })],
-    ['too wide a scope', 4, rest, '403 not_granted', extension('ivy', { maxScope: ws('ws_1') })],
-    ['a kind of a service', 4, [...rest, { ...leaf('x'), kind: 'kept', spec: {} }], '403 owner_only'],
-    ['a kind name', 4, [...rest, { ...leaf('x'), kind: 'No' }], '422 invalid_kind'],
-    ['an id', 4, [...rest, leaf('a/b')], '422 invalid_id'],
-    ['a scope', 4, [...rest, { ...leaf('x'), scope: { kind: 'workspace' } }], '422 invalid_scope'],
-    ['a scope that is gone', 4, [...rest, { ...leaf('x'), scope: ws('ws_gone') }], '422 no_such_workspace'],
-    ['a spec', 4, [...rest, { ...leaf('x'), spec: { text: 1 } }], '422 invalid_spec'],
-    ['an owner', 4, [{ ...leaf('x'), owner: operator.owner } as never], '403 forbidden'],
-    ['a version', 4, [...rest, { ...leaf('x'), expectedVersion: 1 }], '422 invalid_snapshot'],
-    ['the same twice', 4, [...rest, leaf('new', 'other')], '422 invalid_snapshot'],
-    ['no whole version', 4.5, rest, '422 invalid_snapshot'],
-    ['a large record', 4, [...rest, leaf('x', 'x'.repeat(262_144))], '413 payload_too_large'],
-    ['many records', 4, Array.from({ length: 257 }, (_, i) => leaf(`r${i}`)), '413 payload_too_large'],
-    ['many bytes', 4, Array.from({ length: 11 }, (_, i) => leaf(`r${i}`, big)), '413 payload_too_large'],
-    ['a foreign id', 4, [...rest, leaf('mine')], '409 record_exists'],
-    ['the version before', 3, rest, '409 snapshot_stale'],
-    ['version 0', 0, rest, '409 snapshot_stale'],
-    ['another process', 4, rest, '409 source_inactive', extension('ivy', { nonce: 'n0' })],
-    ['a source without a process', 4, rest, '409 source_inactive', extension('oak')],
-    ['a guard of a write', 4, [...rest, leaf('refused')], '409 not_this'],
-    ['a guard of a removal', 4, [leaf('new')], '409 in_use'],
-  ]
-  for (const [what, version, records, wanted, actor] of table) {
-    assert.is(await outcomeOf(publish(scene, version, records, actor)), wanted, what)
-    assert.equal(stored(scene), before, what)
-  }
-  // At the limits.
-  const most = Array.from({ length: 254 }, (_, i) => leaf(`r${i}`))
-  assert.is(await outcomeOf(publish(scene, 4, [...rest, ...most])), 'done')
-  const heavy = Array.from({ length: 10 }, (_, i) => leaf(`r${i}`, big))
-  assert.is(await outcomeOf(publish(scene, 5, [...rest, ...heavy, leaf('x', 'x'.repeat(90_000))])), 'done')
-  assert.is(stored(scene).length, 14)
-  await scene.host.close()
+  ],
 })
 
 test('a record takes the name of one that is removed by the same snapshot', async () => {

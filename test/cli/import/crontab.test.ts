@@ -103,12 +103,11 @@ const LINES = [
   ],
 ]
 
-test('forty schedules are due at the times of crontab(5), five times each', () => {
-  assert.is(LINES.length, 40)
-  const from = Date.UTC(2028, 1, 26, 22, 13)
-  for (const line of LINES) {
+for (const line of LINES)
+  test(`a job is due five times as in crontab(5): ${line}`, () => {
+    const from = Date.UTC(2028, 1, 26, 22, 13)
     const [job] = jobsOf(read(`CRON_TZ=UTC\n${line} true`))
-    assert.ok(job, line)
+    assert.ok(job)
     const occurrences = new Occurrences(job.schedule, 'Asia/Tokyo')
     const due: string[] = []
     for (let at = from; due.length < 5; ) {
@@ -116,10 +115,9 @@ test('forty schedules are due at the times of crontab(5), five times each', () =
       due.push(new Date(at).toISOString())
     }
     const expected = nextFive(line, from)
-    assert.equal(due.slice(0, expected.length), expected, line)
-    assert.ok(expected.length > 0, line)
-  }
-})
+    assert.equal(due.slice(0, expected.length), expected)
+    assert.ok(expected.length > 0)
+  })
 
 test('nicknames, variables, quotes, percent signs and the local time zone are imported', () => {
   const found = read(

@@ -5,6 +5,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import daemon from '../../../plugins/desk/daemon/index.js'
 import resources from '../../../plugins/platform/resources/index.js'
+import { testCases } from '../../fixtures/cases.js'
 import { boot, temporaryFolder } from '../../harness/kernel.js'
 import { body, global, ids, Note, notes, Owned, outcome, start } from './resource-scene.js'
 
@@ -29,62 +30,73 @@ test('a record is created, read, changed and removed, with its version increasin
   await host.close()
 })
 
-test('refusals of a PUT have the documented order and change nothing', async () => {
-  const { host } = await start()
-  await host.request('PUT', '/api/resources/note/a', body('one'))
-  const huge = 'x'.repeat(300_000)
-  const table: [string, string, unknown, string][] = [
-    ['kind', '/api/resources/No-Kind/a', { nonsense: true }, '422 invalid_kind'],
-    ['kind too long', `/api/resources/${'k'.repeat(65)}/a`, {}, '422 invalid_kind'],
-    ['id with a slash', '/api/resources/note/a%2Fb', {}, '422 invalid_id'],
-    ['id with a control character', '/api/resources/note/a%00b', {}, '422 invalid_id'],
-    ['writer before the body', '/api/resources/note.owned/a', { nonsense: true }, '403 owner_only'],
-    ['service absent', '/api/resources/bundle.activation/a', body('x'), '403 owner_only'],
-    ['unknown member', '/api/resources/note/a', { ...body('x', 1), extra: 1 }, '400 invalid_request'],
-    [
-      'unknown member of the scope',
-      '/api/resources/note/a',
-      { scope: { kind: 'global', of: 1 }, spec: {} },
-      '400 invalid_request',
-    ],
-    ['no object', '/api/resources/note/a', 'text', '400 invalid_request'],
-    ['version as text', '/api/resources/note/a', { ...body('x'), expected_version: '1' }, '422 unprocessable'],
-    ['version with a fraction', '/api/resources/note/a', body('x', 1.5), '422 unprocessable'],
-    ['negative version', '/api/resources/note/a', body('x', -1), '422 invalid_version'],
-    ['no scope', '/api/resources/note/a', { spec: { text: 'x' } }, '422 unprocessable'],
-    ['no spec', '/api/resources/note/a', { scope: global }, '422 unprocessable'],
-    ['strange scope', '/api/resources/note/a', { scope: { kind: 'galaxy' }, spec: {} }, '422 unprocessable'],
-    [
-      'global with an id',
-      '/api/resources/note/a',
-      { ...body('x', 1), scope: { kind: 'global', id: 'w' } },
-      '422 invalid_scope',
-    ],
-    [
-      'workspace without id',
-      '/api/resources/note/a',
-      { ...body('x', 1), scope: { kind: 'workspace' } },
-      '422 invalid_scope',
-    ],
-    ['spec against its codec', '/api/resources/note/a', body('', 1), '422 invalid_spec'],
-    ['too large for the kind', '/api/resources/note/a', body('x'.repeat(2000), 1), '413 payload_too_large'],
-    ['too large for any direct write', '/api/resources/raw.kind/a', body(huge), '413 payload_too_large'],
-    ['exists, no version', '/api/resources/note/a', body('x'), '409 record_exists'],
-    ['exists, version 0', '/api/resources/note/a', body('x', 0), '409 record_exists'],
-    ['missing at a version', '/api/resources/note/b', body('x', 2), '404 record_not_found'],
-    ['stale version', '/api/resources/note/a', body('x', 7), '409 version_conflict'],
-  ]
-  for (const [what, url, sent, wanted] of table) assert.is(await outcome(host, 'PUT', url, sent), wanted, what)
-  const { body: after } = await host.request('GET', '/api/resources')
-  assert.equal(
-    after.records.map((record: { id: string; version: number; spec: unknown }) => [
-      record.id,
-      record.version,
-      record.spec,
-    ]),
-    [['a', 1, { text: 'one' }]],
-  )
-  await host.close()
+const huge = 'x'.repeat(300_000)
+const REFUSED: readonly [string, string, unknown, string][] = [
+  ['kind', '/api/resources/No-Kind/a', { nonsense: true }, '422 invalid_kind'],
+  ['kind too long', `/api/resources/${'k'.repeat(65)}/a`, {}, '422 invalid_kind'],
+  ['id with a slash', '/api/resources/note/a%2Fb', {}, '422 invalid_id'],
+  ['id with a control character', '/api/resources/note/a%00b', {}, '422 invalid_id'],
+  ['writer before the body', '/api/resources/note.owned/a', { nonsense: true }, '403 owner_only'],
+  ['service absent', '/api/resources/bundle.activation/a', body('x'), '403 owner_only'],
+  ['unknown member', '/api/resources/note/a', { ...body('x', 1), extra: 1 }, '400 invalid_request'],
+  [
+    'unknown member of the scope',
+    '/api/resources/note/a',
+    { scope: { kind: 'global', of: 1 }, spec: {} },
+    '400 invalid_request',
+  ],
+  ['no object', '/api/resources/note/a', 'text', '400 invalid_request'],
+  ['version as text', '/api/resources/note/a', { ...body('x'), expected_version: '1' }, '422 unprocessable'],
+  ['version with a fraction', '/api/resources/note/a', body('x', 1.5), '422 unprocessable'],
+  ['negative version', '/api/resources/note/a', body('x', -1), '422 invalid_version'],
+  ['no scope', '/api/resources/note/a', { spec: { text: 'x' } }, '422 unprocessable'],
+  ['no spec', '/api/resources/note/a', { scope: global }, '422 unprocessable'],
+  ['strange scope', '/api/resources/note/a', { scope: { kind: 'galaxy' }, spec: {} }, '422 unprocessable'],
+  [
+    'global with an id',
+    '/api/resources/note/a',
+    { ...body('x', 1), scope: { kind: 'global', id: 'w' } },
+    '422 invalid_scope',
+  ],
+  [
+    'workspace without id',
+    '/api/resources/note/a',
+    { ...body('x', 1), scope: { kind: 'workspace' } },
+    '422 invalid_scope',
+  ],
+  ['spec against its codec', '/api/resources/note/a', body('', 1), '422 invalid_spec'],
+  ['too large for the kind', '/api/resources/note/a', body('x'.repeat(2000), 1), '413 payload_too_large'],
+  ['too large for any direct write', '/api/resources/raw.kind/a', body(huge), '413 payload_too_large'],
+  ['exists, no version', '/api/resources/note/a', body('x'), '409 record_exists'],
+  ['exists, version 0', '/api/resources/note/a', body('x', 0), '409 record_exists'],
+  ['missing at a version', '/api/resources/note/b', body('x', 2), '404 record_not_found'],
+  ['stale version', '/api/resources/note/a', body('x', 7), '409 version_conflict'],
+]
+
+testCases({
+  open: async () => {
+    const { host } = await start()
+    await host.request('PUT', '/api/resources/note/a', body('one'))
+    return host
+  },
+  close: host => host.close(),
+  cases: REFUSED,
+  name: ([what, , , refusal]) => `a PUT is refused in the documented order: ${what} (${refusal})`,
+  run: async (host, [, url, sent, refusal]) => assert.is(await outcome(host, 'PUT', url, sent), refusal),
+  after: [
+    'a refused PUT changes nothing',
+    async host => {
+      const { records } = (await host.request('GET', '/api/resources')).body
+      assert.equal(
+        records.map((record: { id: string; version: number; spec: unknown }) => [
+          record.id,
+          record.version,
+          record.spec,
+        ]),
+        [['a', 1, { text: 'one' }]],
+      )
+    },
+  ],
 })
 
 test('a DELETE needs the current version', async () => {

@@ -6,6 +6,7 @@ import { definePlugin } from '../../../../kernel/plugin.js'
 import sidecars from '../../../../plugins/agents/sidecars/index.js'
 import { revisionTable } from '../../../../plugins/agents/sidecars/revisions.js'
 import sessions from '../../../../plugins/work/sessions/index.js'
+import { label, testCases } from '../../../fixtures/cases.js'
 import { openWorld, said } from '../../../fixtures/session-world.js'
 import { boot, temporaryFolder } from '../../../harness/kernel.js'
 import { PLUGINS as AGENTS, type Scene, scene } from '../agents/agents-scene.js'
@@ -24,47 +25,56 @@ async function faults(s: Scene, which: 'soul' | 'heartbeat', body: string): Prom
   )
 }
 
-test('an error in a text has code, line and column', async () => {
-  const s = await scene({ plugins: [sessions, sidecars] })
-  await s.write(s.homeAgents, 'writer')
-  const head = (...lines: string[]) => ['---', ...lines, '---', 'Text.'].join('\n')
-  const window = (start: string, end: string, timezone: string) =>
-    head('preferences:', '  active_hours:', `    - { start: ${start}, end: ${end}, timezone: ${timezone} }`)
-  const ok = ['"08:00"', '"20:00"'] as const
-  const policies: [string, string[]][] = [
-    ['no head at all', []],
-    [POLICY, []],
-    [window(...ok, 'Europe/Paris'), []],
-    [window(...ok, '"+02:00"'), ['heartbeat_invalid_timezone 4:49']],
-    [window(...ok, 'GMT+2'), ['heartbeat_invalid_timezone 4:49']],
-    [window(...ok, 'Mars/Olympus'), ['heartbeat_invalid_timezone 4:49']],
-    [window('"8:00"', '"24:00"', 'UTC'), ['heartbeat_invalid_window 4:16', 'heartbeat_invalid_window 4:29']],
-    [window('"08:00"', '"08:00"', 'UTC'), ['heartbeat_invalid_window 4:30']],
-    [head('tools: []'), ['heartbeat_forbidden_field 2:1']],
-    [head('colour: red'), ['heartbeat_unknown_field 2:1']],
-    [head('__proto__: 1'), ['heartbeat_unknown_field 2:1']],
-    [head('enabled: "yes"'), ['heartbeat_invalid_field_type 2:1']],
-    [head('preferences: { min_interval: soon }'), ['heartbeat_invalid_field_type 2:30']],
-    [head('preferences: { min_interval: 1m }'), ['heartbeat_preference_clamped 2:30']],
-    [head('version: 2'), ['heartbeat_unsupported_version 2:1']],
-    [head('context: { include: 7 }'), ['heartbeat_invalid_field_type 2:21']],
-    [head('a: [').replace('Text.', ''), ['heartbeat_frontmatter_invalid 2:5']],
-    ['---\nenabled: true\n', ['heartbeat_frontmatter_invalid 1:1']],
-    ['One.\n\n## Task runs\n', ['heartbeat_reserved_body_field 3:1']],
-    ['lease: forever\n```\ntools: x\n```\n', ['heartbeat_reserved_body_field 1:1']],
-    ['é'.repeat(16_385), ['heartbeat_oversized_body 1:1']],
-    [`---\nsummary: ${'x'.repeat(600_000)}\n---\n`, ['heartbeat_oversized_file']],
-  ]
-  for (const [text, expected] of policies) assert.equal(await faults(s, 'heartbeat', text), expected, text.slice(0, 80))
-  const souls: [string, string[]][] = [
-    ['---\nversion: 1\nrole: Critic\ntone: [dry]\n---\nYou doubt.', []],
-    ['---\nmodel: m\n---\n', ['forbidden_field 2:1']],
-    ['---\ntone: dry\n---\n', ['invalid_field_type 2:1']],
-    ['# Permissions\nall', ['forbidden_section 1:1']],
-    ['x'.repeat(32_769), ['oversized_body 1:1']],
-  ]
-  for (const [text, expected] of souls) assert.equal(await faults(s, 'soul', text), expected, text.slice(0, 80))
-  await s.end()
+const head = (...lines: string[]) => ['---', ...lines, '---', 'Text.'].join('\n')
+const window = (start: string, end: string, timezone: string) =>
+  head('preferences:', '  active_hours:', `    - { start: ${start}, end: ${end}, timezone: ${timezone} }`)
+const ok = ['"08:00"', '"20:00"'] as const
+/** Texts with the codes and positions of their faults. */
+const POLICIES: readonly [string, string[]][] = [
+  ['no head at all', []],
+  [POLICY, []],
+  [window(...ok, 'Europe/Paris'), []],
+  [window(...ok, '"+02:00"'), ['heartbeat_invalid_timezone 4:49']],
+  [window(...ok, 'GMT+2'), ['heartbeat_invalid_timezone 4:49']],
+  [window(...ok, 'Mars/Olympus'), ['heartbeat_invalid_timezone 4:49']],
+  [window('"8:00"', '"24:00"', 'UTC'), ['heartbeat_invalid_window 4:16', 'heartbeat_invalid_window 4:29']],
+  [window('"08:00"', '"08:00"', 'UTC'), ['heartbeat_invalid_window 4:30']],
+  [head('tools: []'), ['heartbeat_forbidden_field 2:1']],
+  [head('colour: red'), ['heartbeat_unknown_field 2:1']],
+  [head('__proto__: 1'), ['heartbeat_unknown_field 2:1']],
+  [head('enabled: "yes"'), ['heartbeat_invalid_field_type 2:1']],
+  [head('preferences: { min_interval: soon }'), ['heartbeat_invalid_field_type 2:30']],
+  [head('preferences: { min_interval: 1m }'), ['heartbeat_preference_clamped 2:30']],
+  [head('version: 2'), ['heartbeat_unsupported_version 2:1']],
+  [head('context: { include: 7 }'), ['heartbeat_invalid_field_type 2:21']],
+  [head('a: [').replace('Text.', ''), ['heartbeat_frontmatter_invalid 2:5']],
+  ['---\nenabled: true\n', ['heartbeat_frontmatter_invalid 1:1']],
+  ['One.\n\n## Task runs\n', ['heartbeat_reserved_body_field 3:1']],
+  ['lease: forever\n```\ntools: x\n```\n', ['heartbeat_reserved_body_field 1:1']],
+  ['é'.repeat(16_385), ['heartbeat_oversized_body 1:1']],
+  [`---\nsummary: ${'x'.repeat(600_000)}\n---\n`, ['heartbeat_oversized_file']],
+]
+const SOULS: readonly [string, string[]][] = [
+  ['---\nversion: 1\nrole: Critic\ntone: [dry]\n---\nYou doubt.', []],
+  ['---\nmodel: m\n---\n', ['forbidden_field 2:1']],
+  ['---\ntone: dry\n---\n', ['invalid_field_type 2:1']],
+  ['# Permissions\nall', ['forbidden_section 1:1']],
+  ['x'.repeat(32_769), ['oversized_body 1:1']],
+]
+
+testCases({
+  open: async () => {
+    const s = await scene({ plugins: [sessions, sidecars] })
+    await s.write(s.homeAgents, 'writer')
+    return s
+  },
+  close: s => s.end(),
+  cases: [
+    ...POLICIES.map(([text, expected]) => ({ which: 'heartbeat' as const, text, expected })),
+    ...SOULS.map(([text, expected]) => ({ which: 'soul' as const, text, expected })),
+  ],
+  name: ({ which, text, expected }) => `a ${which} has the faults [${expected}]: ${label(text, 40)}`,
+  run: async (s, { which, text, expected }) => assert.equal(await faults(s, which, text), expected),
 })
 
 for (const [which, file] of [

@@ -71,11 +71,13 @@ const numbers: readonly (readonly [string, string])[] = [
   ['43143ff3c1cb0959', '1424953923781206.2'],
 ]
 
-test('numbers of appendix B are encoded as listed', () => {
-  for (const [hex, text] of numbers) assert.is(canonicalize(Buffer.from(hex, 'hex').readDoubleBE()), text, hex)
-  for (const hex of ['7fffffffffffffff', '7ff0000000000000'])
-    assert.throws(() => canonicalize(Buffer.from(hex, 'hex').readDoubleBE()), /must be finite/)
-})
+for (const [hex, text] of numbers)
+  test(`the number ${hex} of appendix B is encoded as ${text}`, () =>
+    assert.is(canonicalize(Buffer.from(hex, 'hex').readDoubleBE()), text))
+
+for (const hex of ['7fffffffffffffff', '7ff0000000000000'])
+  test(`the number ${hex} of appendix B is refused as not finite`, () =>
+    assert.throws(() => canonicalize(Buffer.from(hex, 'hex').readDoubleBE()), /must be finite/))
 
 test('a lone surrogate is refused in texts and names', () => {
   assert.throws(() => canonicalize('\ud83d'), /surrogate/)

@@ -1,6 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import network from '../../../../plugins/reach/network/index.js'
+import { testCases } from '../../../fixtures/cases.js'
 import { eventually, openWorld } from '../../../fixtures/session-world.js'
 
 /** A workspace in which sessions of two agents take part in a channel. */
@@ -157,27 +158,33 @@ const refused: readonly (readonly [
   ['another message of a known id', 'duplicate', 409, () => ({ id: 'known', body: { text: 'something else' } })],
 ]
 
-test('a refused message has a reason and is not stored', async () => {
-  const { request, peer, send, close } = await openChannel()
-  try {
-    const peers = { ada: peer('ada').peer_id, bob: peer('bob').peer_id }
-    await send('ada', { id: 'known', thread_id: 'thread_old', body: { text: 'first' } })
-    for (const [why, reason, status, more] of refused) {
-      const { status: got, body } = await send('ada', more(peers))
-      assert.equal(
-        [got, body.code, body.details.reason_code],
-        [status, `message_${reason === 'not_found' ? 'target_not_found' : reason}`, reason],
-        `${why}: ${JSON.stringify(body)}`,
-      )
-    }
-    const { body } = await request('GET', '/channels/team')
-    assert.equal([body.channel.message_count, body.channel.kind_counts], [1, [{ kind: 'say', count: 1 }]])
-    assert.is((await request('GET', '/channels/team/threads')).body.page.total, 1)
-    const { body: about } = await request('GET', `/peers/${peers.ada}`)
-    assert.equal([about.peer.metrics.sent, about.peer.metrics.rejected], [1, refused.length])
-  } finally {
-    await close()
-  }
+testCases({
+  open: async () => {
+    const channel = await openChannel()
+    await channel.send('ada', { id: 'known', thread_id: 'thread_old', body: { text: 'first' } })
+    return { ...channel, peers: { ada: channel.peer('ada').peer_id, bob: channel.peer('bob').peer_id } }
+  },
+  close: channel => channel.close(),
+  cases: refused,
+  name: ([why, reason]) => `a message is refused as ${reason}: ${why}`,
+  run: async ({ send, peers }, [, reason, status, more]) => {
+    const { status: got, body } = await send('ada', more(peers))
+    assert.equal(
+      [got, body.code, body.details.reason_code],
+      [status, `message_${reason === 'not_found' ? 'target_not_found' : reason}`, reason],
+      JSON.stringify(body),
+    )
+  },
+  after: [
+    'a refused message is counted and not stored',
+    async ({ request, peers }) => {
+      const { body } = await request('GET', '/channels/team')
+      assert.equal([body.channel.message_count, body.channel.kind_counts], [1, [{ kind: 'say', count: 1 }]])
+      assert.is((await request('GET', '/channels/team/threads')).body.page.total, 1)
+      const { body: about } = await request('GET', `/peers/${peers.ada}`)
+      assert.equal([about.peer.metrics.sent, about.peer.metrics.rejected], [1, refused.length])
+    },
+  ],
 })
 
 test('a repeated message is stored once', async () => {

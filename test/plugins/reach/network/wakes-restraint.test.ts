@@ -3,6 +3,7 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { refusalOf, wordsOf } from '../../../../plugins/reach/network/wakes/restraint.js'
+import { label } from '../../../fixtures/cases.js'
 import { said } from '../../../fixtures/session-world.js'
 import { openScene } from './scene.js'
 
@@ -10,69 +11,73 @@ const program = '/opt/own place/bin/svc'
 const command = (line: string) => refusalOf({ kind: 'execute', command: line, program }) === undefined
 const argv = (...words: string[]) => refusalOf({ kind: 'execute', argv: words, program }) === undefined
 
-test('a turn started by another agent runs only plain network commands', () => {
-  const allowed = [
-    "svc network send team 'all is well; $(really)' --reply-to msg_1",
-    'svc network inbox ses_1',
-    'svc network threads messages team "thread_1" -o json',
-    'svc network channels list',
-    'svc ch reply "done, thanks"',
-    "  svc ch recv 'te'am\t--wait",
-    'svc ch reply msg_1 "it is done!" --kind result',
-    "svc ch reply msg_1 'it'\\''s done'",
-    'svc ch reply msg_1 it\\ is\\ done',
-    '"$SVC_BIN" ch list',
-    '$SVC_BIN ch list',
-    `"$\{SVC_BIN}" network inbox`,
-    "'/opt/own place/bin/svc' network inbox",
-    `bash -lc "svc network send team --kind trace --body '{\\"state\\":\\"working\\"}'"`,
-    `/bin/sh -l -c 'svc ch list'`,
-    `/usr/bin/bash -c "bash -c '\\"\\$SVC_BIN\\" ch list'"`,
-  ]
-  for (const line of allowed) assert.ok(command(line), line)
-  const refused = [
-    '',
-    'rm -rf .',
-    'svc task create',
-    'svc network channels create other',
-    'svc network channels',
-    'svc network coordination enable',
-    'svc network join nats://example.com',
-    'svc network send team hi; rm -rf .',
-    'svc network send team $(cat secret)',
-    'svc network send team "$HOME"',
-    'svc network send team `id`',
-    'svc network send team hi > file',
-    'svc network send team hi\nrm -rf .',
-    'svc network send team hi & id',
-    'svc network send team *',
-    'PATH=/tmp svc network inbox',
-    './svc network inbox',
-    '/tmp/svc network inbox',
-    'svc network inbox --endpoint=http://example.com',
-    'svc network inbox --home /tmp/other',
-    "svc network send team 'open",
-    'svc constructor call',
-    'svc network threads promote team thread_1 msg_1',
-    'svc ch reply msg_1 "it is !!"x',
-    'svc ch reply msg_1 "!rm"',
-    'svc ch list \\\n; id',
-    '"$OTHER" ch list',
-    '$SVC_BIN_OTHER ch list',
-    'echo "$SVC_BIN" ch list',
-    '"$SVC_BIN ch" list',
-    'svc ch reply msg_1 "$SVC_BIN"',
-    'bash -lc "svc ch list; id"',
-    `bash -lc 'svc ch list' svc`,
-    `bash -c 'bash -c "bash -c \\"svc ch list\\""'`,
-    'bash -ic "svc ch list"',
-    'bash --rcfile /tmp/x -c "svc ch list"',
-    '/tmp/bash -c "svc ch list"',
-    'bash',
-    'bash -lc',
-    'env svc ch list',
-  ]
-  for (const line of refused) assert.not.ok(command(line), line)
+const ALLOWED = [
+  "svc network send team 'all is well; $(really)' --reply-to msg_1",
+  'svc network inbox ses_1',
+  'svc network threads messages team "thread_1" -o json',
+  'svc network channels list',
+  'svc ch reply "done, thanks"',
+  "  svc ch recv 'te'am\t--wait",
+  'svc ch reply msg_1 "it is done!" --kind result',
+  "svc ch reply msg_1 'it'\\''s done'",
+  'svc ch reply msg_1 it\\ is\\ done',
+  '"$SVC_BIN" ch list',
+  '$SVC_BIN ch list',
+  `"$\{SVC_BIN}" network inbox`,
+  "'/opt/own place/bin/svc' network inbox",
+  `bash -lc "svc network send team --kind trace --body '{\\"state\\":\\"working\\"}'"`,
+  `/bin/sh -l -c 'svc ch list'`,
+  `/usr/bin/bash -c "bash -c '\\"\\$SVC_BIN\\" ch list'"`,
+]
+const REFUSED = [
+  '',
+  'rm -rf .',
+  'svc task create',
+  'svc network channels create other',
+  'svc network channels',
+  'svc network coordination enable',
+  'svc network join nats://example.com',
+  'svc network send team hi; rm -rf .',
+  'svc network send team $(cat secret)',
+  'svc network send team "$HOME"',
+  'svc network send team `id`',
+  'svc network send team hi > file',
+  'svc network send team hi\nrm -rf .',
+  'svc network send team hi & id',
+  'svc network send team *',
+  'PATH=/tmp svc network inbox',
+  './svc network inbox',
+  '/tmp/svc network inbox',
+  'svc network inbox --endpoint=http://example.com',
+  'svc network inbox --home /tmp/other',
+  "svc network send team 'open",
+  'svc constructor call',
+  'svc network threads promote team thread_1 msg_1',
+  'svc ch reply msg_1 "it is !!"x',
+  'svc ch reply msg_1 "!rm"',
+  'svc ch list \\\n; id',
+  '"$OTHER" ch list',
+  '$SVC_BIN_OTHER ch list',
+  'echo "$SVC_BIN" ch list',
+  '"$SVC_BIN ch" list',
+  'svc ch reply msg_1 "$SVC_BIN"',
+  'bash -lc "svc ch list; id"',
+  `bash -lc 'svc ch list' svc`,
+  `bash -c 'bash -c "bash -c \\"svc ch list\\""'`,
+  'bash -ic "svc ch list"',
+  'bash --rcfile /tmp/x -c "svc ch list"',
+  '/tmp/bash -c "svc ch list"',
+  'bash',
+  'bash -lc',
+  'env svc ch list',
+]
+
+for (const line of ALLOWED) test(`a turn started by another agent runs: ${label(line)}`, () => assert.ok(command(line)))
+
+for (const line of REFUSED)
+  test(`a turn started by another agent does not run: ${label(line)}`, () => assert.not.ok(command(line)))
+
+test('a turn started by another agent runs only network commands by argv, and reads', () => {
   assert.ok(argv('svc', 'network', 'send', 'team', '; rm -rf . $(id)'))
   assert.ok(argv('/bin/bash', '-lc', `"$SVC_BIN" network send team 'all is well'`))
   assert.ok(argv(program, 'ch', 'list'))

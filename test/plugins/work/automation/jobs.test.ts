@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert'
 import { definePlugin, type PluginKernel } from '../../../../kernel/plugin.js'
 import { inTree } from '../../../../plugins/index.js'
 import { JobKind } from '../../../../plugins/work/automation/api.js'
+import { testCases } from '../../../fixtures/cases.js'
 import { boot, temporaryFolder } from '../../../harness/kernel.js'
 import { bench, hourly } from './bench.js'
 import { completed } from './fake-sessions.js'
@@ -88,19 +89,19 @@ test('an unknown agent is refused, and a workspace agent is accepted only in its
 })
 
 const WRONG: readonly [what: string, body: Record<string, unknown>, status: number, says: RegExp][] = [
-  ['no such mode', { schedule: { mode: 'often' } }, 400, /mode/],
-  ['two fields', { schedule: { mode: 'cron', expr: '* * * * *', interval: '1h' } }, 400, /schedule.interval/],
-  ['no field', { schedule: { mode: 'cron' } }, 400, /schedule.expr/],
-  ['six fields', { schedule: { mode: 'cron', expr: '* * * * * *' } }, 400, /five fields/],
-  ['a descriptor of no time', { schedule: { mode: 'cron', expr: '@reboot' } }, 400, /five fields/],
-  ['an extension of cron', { schedule: { mode: 'cron', expr: '0 0 L * *' } }, 400, /schedule.expr/],
-  ['a minute that is none', { schedule: { mode: 'cron', expr: '61 0 * * *' } }, 400, /schedule.expr/],
-  ['a day that never comes', { schedule: { mode: 'cron', expr: '0 0 31 2 *' } }, 400, /never matches/],
-  ['no duration', { schedule: { mode: 'every', interval: 'hourly' } }, 400, /interval/],
-  ['nothing as interval', { schedule: { mode: 'every', interval: '0s' } }, 400, /interval/],
+  ['an unknown mode', { schedule: { mode: 'often' } }, 400, /mode/],
+  ['fields of two modes', { schedule: { mode: 'cron', expr: '* * * * *', interval: '1h' } }, 400, /schedule.interval/],
+  ['no field of its mode', { schedule: { mode: 'cron' } }, 400, /schedule.expr/],
+  ['six cron fields', { schedule: { mode: 'cron', expr: '* * * * * *' } }, 400, /five fields/],
+  ['@reboot', { schedule: { mode: 'cron', expr: '@reboot' } }, 400, /five fields/],
+  ['a cron extension', { schedule: { mode: 'cron', expr: '0 0 L * *' } }, 400, /schedule.expr/],
+  ['an invalid minute', { schedule: { mode: 'cron', expr: '61 0 * * *' } }, 400, /schedule.expr/],
+  ['an impossible day', { schedule: { mode: 'cron', expr: '0 0 31 2 *' } }, 400, /never matches/],
+  ['an invalid duration', { schedule: { mode: 'every', interval: 'hourly' } }, 400, /interval/],
+  ['an interval of 0', { schedule: { mode: 'every', interval: '0s' } }, 400, /interval/],
   ['an interval below the second', { schedule: { mode: 'every', interval: '10ms' } }, 400, /at least 1s/],
-  ['no time', { schedule: { mode: 'at', time: 'tomorrow' } }, 400, /time/],
-  ['a time that is over', { schedule: { mode: 'at', time: '2020-01-01T00:00:00Z' } }, 400, /in the past/],
+  ['an invalid time', { schedule: { mode: 'at', time: 'tomorrow' } }, 400, /time/],
+  ['a past time', { schedule: { mode: 'at', time: '2020-01-01T00:00:00Z' } }, 400, /in the past/],
   [
     'a policy with at',
     { schedule: { mode: 'at', time: '2031-01-01T00:00:00Z', catch_up_policy: 'replay' } },
@@ -116,7 +117,7 @@ const WRONG: readonly [what: string, body: Record<string, unknown>, status: numb
   ['no prompt', { prompt: ' ' }, 400, /prompt/],
   ['a scope without its workspace', { scope: 'workspace' }, 400, /workspace_id/],
   ['a workspace in global scope', { workspace_id: 'ws_1' }, 400, /workspace_id/],
-  ['a workspace that is none', { scope: 'workspace', workspace_id: 'ws_0000000000000000' }, 422, /workspace/],
+  ['an unknown workspace', { scope: 'workspace', workspace_id: 'ws_0000000000000000' }, 422, /workspace/],
   [
     'a loop target of an agent job',
     { target_kind: 'agent', loop_target: { loop_name: 'l', workspace_id: 'w' } },
@@ -135,15 +136,20 @@ const WRONG: readonly [what: string, body: Record<string, unknown>, status: numb
   ['a service manager', { prompt: 'sudo systemctl restart svc' }, 400, /daemon/],
   ['an unknown member', { colour: 'red' }, 400, /colour/],
 ]
-test('an invalid job is refused with the field in the error, and changes nothing', async () => {
-  const b = await bench()
-  for (const [what, change, status, says] of WRONG) {
+testCases({
+  open: () => bench(),
+  close: b => b.end(),
+  cases: WRONG,
+  name: ([what]) => `a job is refused with the field in the error: ${what}`,
+  run: async (b, [, change, status, says]) => {
     const reply = await b.request('POST', '/api/automation/jobs', { ...base, ...change })
-    assert.is(reply.status, status, `${what}: ${JSON.stringify(reply.body)}`)
-    assert.match(`${reply.body.error}`, says, what)
-  }
-  assert.equal((await b.request('GET', '/api/automation/jobs')).body.jobs, [])
-  await b.end()
+    assert.is(reply.status, status, JSON.stringify(reply.body))
+    assert.match(`${reply.body.error}`, says)
+  },
+  after: [
+    'a refused job is not stored',
+    async b => assert.equal((await b.request('GET', '/api/automation/jobs')).body.jobs, []),
+  ],
 })
 
 test('the resources API returns 422 for an invalid spec and for a spec that contradicts its record', async () => {

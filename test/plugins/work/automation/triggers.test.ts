@@ -2,8 +2,9 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { inTree } from '../../../../plugins/index.js'
 import { templateProblem } from '../../../../plugins/work/automation/triggers/prompt-template.js'
+import { label, testCases } from '../../../fixtures/cases.js'
 import { boot } from '../../../harness/kernel.js'
-import { bench } from './bench.js'
+import { type Bench, bench } from './bench.js'
 
 const KIND = '/api/resources/automation.trigger'
 const trigger = (more: Record<string, unknown> = {}) => ({
@@ -71,28 +72,43 @@ const INVALID: readonly (readonly [Record<string, unknown>, RegExp])[] = [
   [trigger({ scope: 'workspace' }), /the record scope global/],
 ]
 
-test('triggers are stored, validated and listed; unknown members are dropped and enabled is filled in', async () => {
-  const b = await bench()
-  const put = (id: string, spec: unknown) =>
-    b.request('PUT', `${KIND}/${id}`, { scope: { kind: 'global' }, spec, expected_version: 0 })
-  for (const [n, spec] of VALID.entries()) {
-    const { status, body } = await put(`t${n}`, { ...spec, name: `${spec.name} ${n}`, colour: 'red' })
+const put = (b: Bench, id: string, spec: unknown) =>
+  b.request('PUT', `${KIND}/${id}`, { scope: { kind: 'global' }, spec, expected_version: 0 })
+
+/** The members of a spec that the plain trigger lacks. */
+const part = (spec: Record<string, unknown>) =>
+  label(Object.fromEntries(Object.entries(spec).filter(([key, value]) => (trigger() as typeof spec)[key] !== value)))
+
+testCases({
+  open: () => bench(),
+  close: b => b.end(),
+  cases: [
+    ...VALID.map(spec => ({ spec, refusal: undefined })),
+    ...INVALID.map(([spec, refusal]) => ({ spec, refusal })),
+  ],
+  name: ({ spec, refusal }) => `a trigger is ${refusal ? 'refused' : 'stored with enabled filled in'}: ${part(spec)}`,
+  run: async (b, { spec, refusal }) => {
+    if (refusal) {
+      const { status, body } = await put(b, 'bad', spec)
+      assert.equal([status, body.code], [422, 'invalid_spec'])
+      return assert.match(body.error, refusal)
+    }
+    const n = VALID.indexOf(spec)
+    const { status, body } = await put(b, `t${n}`, { ...spec, name: `${spec.name} ${n}`, colour: 'red' })
     assert.is(status, 201, JSON.stringify(body))
     assert.equal([body.record.spec.enabled, body.record.spec.colour], [true, undefined])
-  }
-  for (const [spec, expected] of INVALID) {
-    const { status, body } = await put('bad', spec)
-    assert.equal([status, body.code], [422, 'invalid_spec'], JSON.stringify(spec))
-    assert.match(body.error, expected)
-  }
-  assert.is((await b.request('GET', KIND)).body.records.length, VALID.length)
-  const large = await put('large', trigger({ prompt: 'x'.repeat(256 * 1024) }))
-  assert.is(large.status, 413)
-  assert.equal((await b.request('GET', '/api/status')).body.automation.triggers, {
-    enabled: VALID.length,
-    total: VALID.length,
-  })
-  await b.end()
+  },
+  after: [
+    'only valid triggers are listed and counted, and an oversized one is 413',
+    async b => {
+      assert.is((await b.request('GET', KIND)).body.records.length, VALID.length)
+      assert.is((await put(b, 'large', trigger({ prompt: 'x'.repeat(256 * 1024) }))).status, 413)
+      assert.equal((await b.request('GET', '/api/status')).body.automation.triggers, {
+        enabled: VALID.length,
+        total: VALID.length,
+      })
+    },
+  ],
 })
 
 test('a trigger whose prompt stops the daemon is refused, like a job', async () => {

@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert'
 import { matcherTest } from '../../../../plugins/work/hooks/declared.js'
 import { globTest, isGlob } from '../../../../plugins/work/hooks/glob.js'
 import { hookProblem, specOf } from '../../../../plugins/work/hooks/hook-kind.js'
+import { label } from '../../../fixtures/cases.js'
 
 const MATCHES: readonly (readonly [glob: string, text: string, is: boolean])[] = [
   ['a?c', 'abc', true],
@@ -27,22 +28,20 @@ const MATCHES: readonly (readonly [glob: string, text: string, is: boolean])[] =
   ['rm -rf /*', 'rm -rf /home\nnext', true],
 ]
 
-test('patterns match characters, with brackets and backslashes', () => {
-  for (const [glob, text, is] of MATCHES) {
-    assert.ok(isGlob(glob), glob)
-    assert.is(globTest(glob)(text), is, JSON.stringify([glob, text]))
-  }
-})
+for (const [glob, text, is] of MATCHES)
+  test(`the pattern ${glob} ${is ? 'matches' : 'does not match'} ${label(text)}`, () => {
+    assert.ok(isGlob(glob))
+    assert.is(globTest(glob)(text), is)
+  })
 
-test('an untestable pattern is invalid', () => {
-  for (const glob of ['[', '[]', '[!]', '[^]', 'a[b', '[[a]', 'a]', '\\', 'a\\', '[z-a]', '[b-a]*', '[a-\\]']) {
-    assert.not.ok(isGlob(glob), glob)
+for (const glob of ['[', '[]', '[!]', '[^]', 'a[b', '[[a]', 'a]', '\\', 'a\\', '[z-a]', '[b-a]*', '[a-\\]'])
+  test(`the pattern ${glob} is invalid`, () => {
+    assert.not.ok(isGlob(glob))
     const { problem = '' } = specOf({
       ...{ name: 'x', event: 'tool.pre_call', command: 'true', matcher: { tool_name: glob } },
     }) as { problem?: string }
-    assert.match(problem, /matcher\.tool_name: invalid pattern/, glob)
-  }
-})
+    assert.match(problem, /matcher\.tool_name: invalid pattern/)
+  })
 
 test('every valid pattern can be tested, whatever its content', () => {
   const signs = ['a', '-', '[', ']', '!', '^', '\\', '*', '?', '😀', '.', '$']

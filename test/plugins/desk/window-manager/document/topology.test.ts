@@ -244,13 +244,12 @@ const cases: [fault: string, breakIt: (d: Broken) => void, expected: string[]][]
 const found = (document: Broken) =>
   diagnose(document, 'ws_1').map(({ code, path }) => `${code.replace('topology.', '')} ${path}`)
 
-test('each fault is reported exactly, with its position', () => {
-  for (const [fault, breakIt, expected] of cases) {
+for (const [fault, breakIt, expected] of cases)
+  test(`the diagnosis has exactly the faults and positions of: ${fault}`, () => {
     const document = valid()
     breakIt(document)
-    assert.equal(found(document), expected, fault)
-  }
-})
+    assert.equal(found(document), expected)
+  })
 
 test('every diagnostic of the code has a case, and nodes are valid up to the depth limit', () => {
   const source = readFileSync(

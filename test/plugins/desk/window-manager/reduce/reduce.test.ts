@@ -9,6 +9,7 @@ import {
 import type { CommandId } from '../../../../../plugins/desk/window-manager/reduce/command-table.js'
 import { type HistoryCommand, reduce } from '../../../../../plugins/desk/window-manager/reduce/reduce.js'
 import type { Effect } from '../../../../../plugins/desk/window-manager/reduce/reducer.js'
+import { label } from '../../../../fixtures/cases.js'
 
 type Step = readonly [id: Exclude<CommandId, HistoryCommand>, payload: object]
 
@@ -126,9 +127,9 @@ const cases: [steps: Step[], expected: string][] = [
   ],
 ]
 
-test('each command changes the arrangement as documented', () => {
-  for (const [steps, expected] of cases) assert.is(shown(steps), expected, JSON.stringify(steps.at(-1)))
-})
+for (const [steps, expected] of cases)
+  test(`the arrangement after ${steps.length} steps and ${label(steps.at(-1), 60)} is ${expected}`, () =>
+    assert.is(shown(steps), expected))
 
 test('swapped windows exchange the properties of their places, and the focus follows', () => {
   const { document, effect } = after([
