@@ -16,6 +16,7 @@ import type { Setting } from '../../kernel/plugin.js'
 import { parseBundle } from '../../plugins/delivery/bundles/manifest.js'
 import { parseManifest } from '../../plugins/delivery/extensions/manifest/manifest.js'
 import { inTree } from '../../plugins/index.js'
+import { label } from '../fixtures/cases.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const program = join(root, 'dist/bin/svc')
@@ -52,41 +53,37 @@ test('the default of every setting matches the schema', () => {
     if (fallback !== undefined) assert.is(judge(nested(path, fallback)), '', path)
 })
 
-test('a configuration that the daemon accepts matches the schema', async () => {
-  const configs = [
-    '{}',
-    '{ "$schema": "./config.schema.json", "http": { "port": 0, "enabled": "auto", "allowed_hosts": ["box:2123"] } }',
-    '{ "log": { "level": "debug" }, "permissions": { "mode": "approve-reads" }, "daemon": { "socket": "/run/x" } }',
-    '{ "plugins": { "disabled": ["window-manager"], "replace": ["acme.tasks"], "acme.hello": { "a": 1 }, "acme": { "x": { "b": 2 } } } }',
-    '{ "providers": { "svc": { "base_url": "http://localhost:11434/v1" } }, "defaults": { "provider": "svc" } }',
-    '{ "daemon": { "service": { "stop_wait_seconds": 60 } } }',
-  ]
-  for (const config of configs) {
-    assert.equal((await problemsOf)(config), [], config)
-    assert.is(judge(JSON.parse(config)), '', config)
-  }
-})
+for (const config of [
+  '{}',
+  '{ "$schema": "./config.schema.json", "http": { "port": 0, "enabled": "auto", "allowed_hosts": ["box:2123"] } }',
+  '{ "log": { "level": "debug" }, "permissions": { "mode": "approve-reads" }, "daemon": { "socket": "/run/x" } }',
+  '{ "plugins": { "disabled": ["window-manager"], "replace": ["acme.tasks"], "acme.hello": { "a": 1 }, "acme": { "x": { "b": 2 } } } }',
+  '{ "providers": { "svc": { "base_url": "http://localhost:11434/v1" } }, "defaults": { "provider": "svc" } }',
+  '{ "daemon": { "service": { "stop_wait_seconds": 60 } } }',
+])
+  test(`a configuration is accepted by daemon and schema: ${label(config)}`, async () => {
+    assert.equal((await problemsOf)(config), [])
+    assert.is(judge(JSON.parse(config)), '')
+  })
 
-test('a configuration that the daemon refuses does not match the schema', async () => {
-  const configs = [
-    '[]',
-    '{ "nothing": 1 }',
-    '{ "http": { "prot": 1 } }',
-    '{ "http": { "port": "2123" } }',
-    '{ "http": { "port": 65536 } }',
-    '{ "http": 1 }',
-    '{ "http": { "allowed_hosts": ["no host"] } }',
-    '{ "log": { "level": "loud" } }',
-    '{ "log": { "max_size_mb": 1.5 } }',
-    '{ "plugins": { "acme": 1 } }',
-    '{ "permissions": { "mode": "all" } }',
-    '{ "daemon": { "service": { "stop_wait_seconds": -1 } } }',
-  ]
-  for (const config of configs) {
-    assert.ok((await problemsOf)(config).length > 0, config)
-    assert.is.not(judge(JSON.parse(config)), '', config)
-  }
-})
+for (const config of [
+  '[]',
+  '{ "nothing": 1 }',
+  '{ "http": { "prot": 1 } }',
+  '{ "http": { "port": "2123" } }',
+  '{ "http": { "port": 65536 } }',
+  '{ "http": 1 }',
+  '{ "http": { "allowed_hosts": ["no host"] } }',
+  '{ "log": { "level": "loud" } }',
+  '{ "log": { "max_size_mb": 1.5 } }',
+  '{ "plugins": { "acme": 1 } }',
+  '{ "permissions": { "mode": "all" } }',
+  '{ "daemon": { "service": { "stop_wait_seconds": -1 } } }',
+])
+  test(`a configuration is refused by daemon and schema: ${config}`, async () => {
+    assert.ok((await problemsOf)(config).length > 0)
+    assert.is.not(judge(JSON.parse(config)), '')
+  })
 
 test('only settings of loaded extensions are part of the schema', () => {
   const schema = configSchema(settings.map(settingSchema), '1.2.3')

@@ -79,24 +79,26 @@ test('one very long cell does not widen every other row', () => {
   assert.match(lines[1] as string, /x… {2}end$/)
 })
 
+const WIDTHS = {
+  漢字: 4,
+  Zoë: 3,
+  'Zoe\u0308': 3,
+  '👨‍👩‍👧‍👦': 2,
+  '🇩🇪': 2,
+  '👍🏽': 2,
+  '❤️': 2,
+  한국: 4,
+  '\u1112\u1161\u11ab': 2,
+  ﾊﾝ: 2,
+  'a\u200bb': 2,
+}
+for (const [text, width] of Object.entries(WIDTHS))
+  test(`the text ${text} takes ${width} columns (${text.length} units)`, () => assert.is(textWidth(text), width))
+
 test('columns align with characters of any width', () => {
-  const texts = {
-    漢字: 4,
-    Zoë: 3,
-    'Zoe\u0308': 3,
-    '👨‍👩‍👧‍👦': 2,
-    '🇩🇪': 2,
-    '👍🏽': 2,
-    '❤️': 2,
-    한국: 4,
-    '\u1112\u1161\u11ab': 2,
-    ﾊﾝ: 2,
-    'a\u200bb': 2,
-  }
-  for (const [text, width] of Object.entries(texts)) assert.is(textWidth(text), width, text)
   assert.is(cutText('👨‍👩‍👧‍👦👨‍👩‍👧‍👦', 3), '👨‍👩‍👧‍👦…')
   assert.is(cutText('e\u0301e\u0301e\u0301', 2), 'e\u0301…')
-  const names = Object.keys(texts).filter(name => !name.includes('\u200b'))
+  const names = Object.keys(WIDTHS).filter(name => !name.includes('\u200b'))
   const rows = names.map(name => ({ name, end: 'end' }))
   const lines = renderTable(
     rows,

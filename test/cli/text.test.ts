@@ -130,21 +130,19 @@ test('cells format each type of value', () => {
   assert.is(pick({}, '__proto__.x'), undefined)
 })
 
-test('padding counts the columns of the characters', () => {
-  for (const [text, columns] of [
-    ['plain', 5],
-    ['日本', 4],
-    ['ｆ', 2],
-    ['한글', 4],
-    ['é', 1],
-    ['e\u0301', 1],
-    ['👩‍👩‍👧', 2],
-    ['🇩🇪', 2],
-    ['☰', 2],
-    ['㉈', 1],
-  ] as const)
-    assert.is(textWidth(text), columns, text)
-})
+for (const [text, columns] of [
+  ['plain', 5],
+  ['日本', 4],
+  ['ｆ', 2],
+  ['한글', 4],
+  ['é', 1],
+  ['e\u0301', 1],
+  ['👩‍👩‍👧', 2],
+  ['🇩🇪', 2],
+  ['☰', 2],
+  ['㉈', 1],
+] as const)
+  test(`the text ${text} takes ${columns} columns (${text.length} units)`, () => assert.is(textWidth(text), columns))
 
 test('toon encodes lists and objects', () => {
   const value = {

@@ -22,7 +22,7 @@ const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`
 /** Lines of a head and a body; the status and code that both doors answer with. `HOST` is replaced by a good one. */
 const CASES: readonly (readonly [what: string, head: readonly string[], body: string, status: number, code: string])[] =
   [
-    ['no HTTP', ['hello'], '', 400, 'invalid_request'],
+    ['a line of another protocol', ['hello'], '', 400, 'invalid_request'],
     ['TLS', ['\x16\x03\x01\x02\x00\x01\x00'], '', 400, 'invalid_request'],
     ['an unknown method', ['BREW /api/faults/a HTTP/1.1', 'HOST'], '', 400, 'invalid_request'],
     ['another version', ['GET /api/faults/a HTTP/3.7', 'HOST'], '', 400, 'invalid_request'],
@@ -32,7 +32,7 @@ const CASES: readonly (readonly [what: string, head: readonly string[], body: st
     ['a NUL in a header', [GET, 'HOST', 'x: a\0b'], '', 400, 'invalid_request'],
     ['a folded header', [GET, 'HOST', 'x: a', ' b'], '', 400, 'invalid_request'],
     ['two lengths', [PUT, 'HOST', JSON_HEAD, 'content-length: 2', 'content-length: 3'], '{}', 400, 'invalid_request'],
-    ['a length that is none', [PUT, 'HOST', JSON_HEAD, 'content-length: -1'], '{}', 400, 'invalid_request'],
+    ['an invalid length', [PUT, 'HOST', JSON_HEAD, 'content-length: -1'], '{}', 400, 'invalid_request'],
     [
       'length and chunks at once',
       [PUT, 'HOST', JSON_HEAD, 'content-length: 2', 'transfer-encoding: chunked'],
@@ -49,15 +49,15 @@ const CASES: readonly (readonly [what: string, head: readonly string[], body: st
       'payload_too_large',
     ],
     [
-      'a length over the limit, before anything is sent',
+      'an announced length over the limit',
       [PUT, 'HOST', JSON_HEAD, 'content-length: 99999999999'],
       '',
       413,
       'payload_too_large',
     ],
-    ['a head without end', [GET, 'HOST', `x: ${'y'.repeat(20_000)}`], '', 431, 'headers_too_large'],
+    ['an endless head', [GET, 'HOST', `x: ${'y'.repeat(20_000)}`], '', 431, 'headers_too_large'],
     [
-      'bytes that are no UTF-8',
+      'bytes that are not UTF-8',
       [PUT, 'HOST', JSON_HEAD, 'content-length: 11'],
       '{"token":"\xff',
       400,
@@ -66,14 +66,16 @@ const CASES: readonly (readonly [what: string, head: readonly string[], body: st
   ]
 
 for (const door of DOORS) {
-  test(`${door}: a malformed request is refused with the error body`, async ({ doors }) => {
-    for (const [what, lines, body, status, code] of CASES) {
+  for (const [what, lines, body, status, code] of CASES)
+    test(`${door}: ${status} ${code} for ${what}`, async ({ doors }) => {
       const head = lines.map(line => (line === 'HOST' ? `host: localhost:${doors.port}` : line)).join('\r\n')
       const bytes = Buffer.from(`${head}\r\nconnection: close\r\n\r\n${body}`, 'latin1')
       const reply = parseReply(await send(doors.where[door], bytes))
-      assert.equal([reply.status, (reply.body as { code?: string }).code], [status, code], `${what}: ${reply.head}`)
-      assert.match(reply.head, 'content-type: application/json', what)
-    }
+      assert.equal([reply.status, (reply.body as { code?: string }).code], [status, code], reply.head)
+      assert.match(reply.head, 'content-type: application/json')
+    })
+
+  test(`${door}: a malformed request is no fault of a plugin`, async ({ doors }) => {
     assert.is((await ask(doors.where[door], '/api/faults/a')).status, 200)
     assert.equal(doors.kernel.host.faults(), [])
   })
@@ -140,23 +142,25 @@ for (const door of DOORS) {
     }
   })
 
-  test(`${door}: a repeated single-value header field is refused`, async ({ doors }) => {
+  for (const line of [
+    'host: HOST',
+    'origin: http://HOST',
+    'sec-fetch-site: none',
+    'content-type: application/json',
+    'content-encoding: identity',
+    'authorization: Bearer a',
+    'sec-websocket-version: 13',
+  ])
+    test(`${door}: a repeated header field is refused: ${line}`, async ({ doors }) => {
+      const [host, field] = ['host: HOST', line].map(text => text.replace('HOST', `localhost:${doors.port}`))
+      const lines = [GET, ...(field === host ? [] : [host]), field, field, 'connection: close']
+      const { status, body } = parseReply(await send(doors.where[door], `${lines.join('\r\n')}\r\n\r\n`))
+      assert.equal([status, (body as { code?: string }).code], [400, 'invalid_request'])
+    })
+
+  test(`${door}: a repeated header field of a handshake is refused`, async ({ doors }) => {
     const host = `host: localhost:${doors.port}`
     const own = `http://localhost:${doors.port}`
-    const twice = [
-      host,
-      `origin: ${own}`,
-      'sec-fetch-site: none',
-      'content-type: application/json',
-      'content-encoding: identity',
-      'authorization: Bearer a',
-      'sec-websocket-version: 13',
-    ]
-    for (const line of twice) {
-      const lines = [GET, ...(line === host ? [] : [host]), line, line, 'connection: close']
-      const { status, body } = parseReply(await send(doors.where[door], `${lines.join('\r\n')}\r\n\r\n`))
-      assert.equal([status, (body as { code?: string }).code], [400, 'invalid_request'], line)
-    }
     const handshake = [GET, host, ...UPGRADE, `origin: ${own}`, `origin: ${own}`, '', ''].join('\r\n')
     assert.is(parseReply(await send(doors.where[door], handshake)).status, 400)
   })

@@ -20,13 +20,12 @@ const ANSWERS: readonly (readonly [answer: string, thought: string, text: string
   ['', '', ''],
 ]
 
-test('thoughts at the start of an answer are removed from it, in any number of chunks', () => {
-  for (const [answer, thought, text] of ANSWERS) {
+for (const [answer, thought, text] of ANSWERS)
+  test(`the thought is removed from ${JSON.stringify(answer)} in any number of chunks`, () => {
     for (const size of [1, 2, 3, 7, 100]) {
       const pieces = answer.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? []
-      assert.equal(split(pieces), [thought, text], `${JSON.stringify(answer)} in pieces of ${size}`)
+      assert.equal(split(pieces), [thought, text], `in pieces of ${size}`)
     }
-  }
-})
+  })
 
 test.run()

@@ -5,6 +5,7 @@ import { read } from '../../../packages/bridge-email/src/message.js'
 import { compose } from '../../../packages/bridge-email/src/sending.js'
 import { textOfHtml, withoutQuotes } from '../../../packages/bridge-email/src/text.js'
 import { type Delivery, InstanceProblem, NotSent } from '../../../packages/bridge-kit/src/index.js'
+import { label } from '../../fixtures/cases.js'
 import { message } from './mailbox.js'
 
 const settings = {
@@ -33,32 +34,34 @@ async function eventOf(text: string | Buffer, size?: number) {
 const isAutomatic = async (headers: Record<string, string | undefined>) =>
   (await eventOf(message('thanks', headers))).automatic === true
 
-test('machine mail is automatic by any of its headers', async () => {
-  const telling: Record<string, string>[] = [
-    { 'Auto-Submitted': 'auto-replied' },
-    { 'Auto-Submitted': 'auto-generated; x=y' },
-    { 'List-Id': 'Team <team.example.test>' },
-    { 'List-Unsubscribe': '<mailto:x@example.test>' },
-    { Precedence: 'bulk' },
-    { Precedence: 'List' },
-    { 'X-Auto-Response-Suppress': 'All' },
-    { 'X-Autoreply': 'yes' },
-    { 'Return-Path': '<>' },
-    { From: 'MAILER-DAEMON@example.test' },
-    { From: 'no-reply@example.test' },
-    { From: 'bounces+17=x@example.test' },
-    { 'Content-Type': 'multipart/report; report-type=disposition-notification; boundary=b' },
-  ]
-  for (const headers of telling) assert.ok(await isAutomatic(headers), JSON.stringify(headers))
-  const silent: Record<string, string>[] = [
-    {},
-    { 'Auto-Submitted': 'no' },
-    { Precedence: 'first-class' },
-    { 'Return-Path': '<ann@example.test>' },
-    { From: 'noreen@example.test' },
-  ]
-  for (const headers of silent) assert.not(await isAutomatic(headers), JSON.stringify(headers))
-})
+const AUTOMATIC: Record<string, string>[] = [
+  { 'Auto-Submitted': 'auto-replied' },
+  { 'Auto-Submitted': 'auto-generated; x=y' },
+  { 'List-Id': 'Team <team.example.test>' },
+  { 'List-Unsubscribe': '<mailto:x@example.test>' },
+  { Precedence: 'bulk' },
+  { Precedence: 'List' },
+  { 'X-Auto-Response-Suppress': 'All' },
+  { 'X-Autoreply': 'yes' },
+  { 'Return-Path': '<>' },
+  { From: 'MAILER-DAEMON@example.test' },
+  { From: 'no-reply@example.test' },
+  { From: 'bounces+17=x@example.test' },
+  { 'Content-Type': 'multipart/report; report-type=disposition-notification; boundary=b' },
+]
+const PERSONAL: Record<string, string>[] = [
+  {},
+  { 'Auto-Submitted': 'no' },
+  { Precedence: 'first-class' },
+  { 'Return-Path': '<ann@example.test>' },
+  { From: 'noreen@example.test' },
+]
+
+for (const headers of AUTOMATIC)
+  test(`a mail is automatic: ${label(headers)}`, async () => assert.ok(await isAutomatic(headers)))
+
+for (const headers of PERSONAL)
+  test(`a mail is not automatic: ${label(headers)}`, async () => assert.not(await isAutomatic(headers)))
 
 test('an answer of the bot is automatic to another bot', async () => {
   const delivery: Delivery = {
@@ -119,30 +122,33 @@ test('a target with a line break, list or name is refused, and a subject is one 
   )
 })
 
+const authenticated = async (...headers: string[]) => {
+  const lines = headers.map(value => `Authentication-Results: ${value}\n`).join('')
+  return (await eventOf(lines + message('hi'))).sender.authenticated
+}
+
+const UNAUTHENTICATED: string[][] = [
+  [],
+  ['mx.example.test; none'],
+  ['evil.test; dmarc=pass header.from=example.test'],
+  ['mx.example.test.evil.test; dmarc=pass header.from=example.test'],
+  ['mx.example.test; dmarc=fail header.from=example.test', 'mx.example.test; dmarc=pass header.from=example.test'],
+  ['mx.example.test; dmarc=pass header.from=evil.test'],
+  ['mx.example.test; dkim=pass header.d=evil.test'],
+  ['mx.example.test; dkim=pass header.d=ample.test'],
+  ['mx.example.test; dkim=pass header.d=test'],
+  ['mx.example.test; spf=pass smtp.mailfrom=example.test'],
+  ['mx.example.test; spf=fail (dmarc=pass; dmarc=pass header.from=example.test)'],
+  ['mx.example.test; spf=fail reason="x; dmarc=pass"'],
+  ['mx.example.test; dkim=neutral header.d=example.test'],
+]
+for (const results of UNAUTHENTICATED)
+  test(`a sender is not authenticated by: ${label(results)}`, async () => assert.not(await authenticated(...results)))
+
 test('a sender is authenticated only by the results of the trusted server', async () => {
-  const authenticated = async (...headers: string[]) => {
-    const lines = headers.map(value => `Authentication-Results: ${value}\n`).join('')
-    return (await eventOf(lines + message('hi'))).sender.authenticated
-  }
   assert.ok(await authenticated('mx.example.test; spf=pass; dmarc=pass header.from=example.test'))
   assert.ok(await authenticated('MX.example.test 1; dkim=pass header.d=example.test'))
   assert.ok(await authenticated('mx.example.test; dkim=fail header.d=x.test; dkim=pass header.i=@example.test'))
-  const not: string[][] = [
-    [],
-    ['mx.example.test; none'],
-    ['evil.test; dmarc=pass header.from=example.test'],
-    ['mx.example.test.evil.test; dmarc=pass header.from=example.test'],
-    ['mx.example.test; dmarc=fail header.from=example.test', 'mx.example.test; dmarc=pass header.from=example.test'],
-    ['mx.example.test; dmarc=pass header.from=evil.test'],
-    ['mx.example.test; dkim=pass header.d=evil.test'],
-    ['mx.example.test; dkim=pass header.d=ample.test'],
-    ['mx.example.test; dkim=pass header.d=test'],
-    ['mx.example.test; spf=pass smtp.mailfrom=example.test'],
-    ['mx.example.test; spf=fail (dmarc=pass; dmarc=pass header.from=example.test)'],
-    ['mx.example.test; spf=fail reason="x; dmarc=pass"'],
-    ['mx.example.test; dkim=neutral header.d=example.test'],
-  ]
-  for (const headers of not) assert.not(await authenticated(...headers), JSON.stringify(headers))
   const twoSenders = `From: eve@evil.test\nAuthentication-Results: mx.example.test; dmarc=pass\n${message('hi')}`
   assert.not((await eventOf(twoSenders)).sender.authenticated)
   const untrusting = configOf(instance({ ...settings, trusted_authserv_id: undefined }))
@@ -151,20 +157,22 @@ test('a sender is authenticated only by the results of the trusted server', asyn
   assert.ok(reading.kind === 'event' && !reading.event.sender.authenticated)
 })
 
-test('trailing quotes and the signature are cut, and quotes between own lines stay', () => {
-  const cases: [string, string][] = [
-    ['Yes.\n\nOn Sat, 28 Nov 2026 at 10:00, Ann wrote:\n> How many?\n> And why?\n', 'Yes.'],
-    ['Yes.\n\nOn Sat, 28 Nov 2026 at 10:00,\nAnn Example <ann@example.test> wrote:\n\n> How many?\n', 'Yes.'],
-    ['Ja.\n\nAm 28.11.26 um 10:00 schrieb Ann:\n> Wie viele?', 'Ja.'],
-    ['Yes.\n\n-----Original Message-----\nFrom: Ann\nHow many?', 'Yes.'],
-    ['Yes.\n\nFrom: Ann\nSent: today\nTo: Bot\nSubject: x\n\nHow many?', 'Yes.'],
-    ['Yes.\n-- \nAnn\n+49 1', 'Yes.'],
-    ['> How many?\n\nSeven.\n\n> Why?\n\nBecause.', '> How many?\n\nSeven.\n\n> Why?\n\nBecause.'],
-    ['> only a quote', '> only a quote'],
-    ['She wrote:\n\nread this', 'She wrote:\n\nread this'],
-    ['From: here\nwe go on', 'From: here\nwe go on'],
-  ]
-  for (const [text, own] of cases) assert.is(withoutQuotes(text), own)
+const QUOTES: [string, string][] = [
+  ['Yes.\n\nOn Sat, 28 Nov 2026 at 10:00, Ann wrote:\n> How many?\n> And why?\n', 'Yes.'],
+  ['Yes.\n\nOn Sat, 28 Nov 2026 at 10:00,\nAnn Example <ann@example.test> wrote:\n\n> How many?\n', 'Yes.'],
+  ['Ja.\n\nAm 28.11.26 um 10:00 schrieb Ann:\n> Wie viele?', 'Ja.'],
+  ['Yes.\n\n-----Original Message-----\nFrom: Ann\nHow many?', 'Yes.'],
+  ['Yes.\n\nFrom: Ann\nSent: today\nTo: Bot\nSubject: x\n\nHow many?', 'Yes.'],
+  ['Yes.\n-- \nAnn\n+49 1', 'Yes.'],
+  ['> How many?\n\nSeven.\n\n> Why?\n\nBecause.', '> How many?\n\nSeven.\n\n> Why?\n\nBecause.'],
+  ['> only a quote', '> only a quote'],
+  ['She wrote:\n\nread this', 'She wrote:\n\nread this'],
+  ['From: here\nwe go on', 'From: here\nwe go on'],
+]
+for (const [text, own] of QUOTES)
+  test(`the own text of a mail is cut out: ${label(text)}`, () => assert.is(withoutQuotes(text), own))
+
+test('nested quotes and HTML take linear time', () => {
   const long = 'On Sat, 28 Nov 2026 X wrote:\n> a\n'.repeat(20_000)
   // Each of them would take minutes if its time grew with the square of its length.
   assert.ok(withoutQuotes(long).length < long.length)
@@ -295,28 +303,29 @@ test('a bounce names only own messages; delays, deliveries and foreign messages 
   assert.ok(Array.isArray(await bounces(many)))
 })
 
-test('settings with a cleartext password or a forged header are refused', () => {
-  const wrong = (more: object) => {
-    try {
-      configOf(instance({ ...settings, ...more }))
-      return undefined
-    } catch (error) {
-      return error
-    }
+const problemOf = (more: object) => {
+  try {
+    configOf(instance({ ...settings, ...more }))
+    return undefined
+  } catch (error) {
+    return error
   }
-  for (const more of [
-    { imap_security: 'none' },
-    { smtp_security: 'none' },
-    { address: 'a@b\r\nBcc: x@y' },
-    { address: undefined },
-    { from_name: 'a\nb' },
-    { aliases: ['x'] },
-    { idle_seconds: 1741 },
-    { imap_port: 0 },
-    { sent_copies: 'both' },
-  ])
-    assert.instance(wrong(more), InstanceProblem, JSON.stringify(more))
-  assert.is(wrong({ imap_security: 'none', imap_host: '127.0.0.1' }), undefined)
-})
+}
+
+for (const more of [
+  { imap_security: 'none' },
+  { smtp_security: 'none' },
+  { address: 'a@b\r\nBcc: x@y' },
+  { address: undefined },
+  { from_name: 'a\nb' },
+  { aliases: ['x'] },
+  { idle_seconds: 1741 },
+  { imap_port: 0 },
+  { sent_copies: 'both' },
+])
+  test(`the settings are refused: ${label(more)}`, () => assert.instance(problemOf(more), InstanceProblem))
+
+test('a connection to this machine needs no encryption', () =>
+  assert.is(problemOf({ imap_security: 'none', imap_host: '127.0.0.1' }), undefined))
 
 test.run()

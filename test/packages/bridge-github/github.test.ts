@@ -392,10 +392,13 @@ test('an unreachable GitHub is retried; a refused token needs the operator', asy
   await start({ api_url: 'http://api.example.org' }, { token: 'x' }, 'error')
 })
 
-test('mentions count outside code and quotes, and an answer notifies only the asker', () => {
-  for (const text of ['@bot hi', 'hi @Bot!', '(@bot)', 'x\n@bot']) assert.ok(mentions(text, 'bot'), text)
-  for (const text of ['`@bot`', '```\n@bot\n```', '> @bot', 'a@bot', '@bots', '@bot/team', '@bot-x', 'bot'])
-    assert.not(mentions(text, 'bot'), text)
+for (const text of ['@bot hi', 'hi @Bot!', '(@bot)', 'x\n@bot'])
+  test(`the bot is mentioned in ${JSON.stringify(text)}`, () => assert.ok(mentions(text, 'bot')))
+
+for (const text of ['`@bot`', '```\n@bot\n```', '> @bot', 'a@bot', '@bots', '@bot/team', '@bot-x', 'bot'])
+  test(`the bot is not mentioned in ${JSON.stringify(text)}`, () => assert.not(mentions(text, 'bot')))
+
+test('an answer notifies only the asker', () => {
   const body = (text: string) => bodyOf(text, 'n1', 'ann').replace('\n\n<!-- svc:n1 -->', '')
   assert.is(body('@ann @acme/all @eve'), '@ann @\u200bacme/all @\u200beve')
   assert.is(

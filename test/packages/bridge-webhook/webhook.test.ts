@@ -6,6 +6,7 @@ import { RpcError } from '../../../packages/bridge-kit/src/index.js'
 import { openWebhook } from '../../../packages/bridge-webhook/src/bridge.js'
 import { manifest } from '../../../packages/bridge-webhook/src/manifest.js'
 import { keyOf, signed, verified } from '../../../packages/bridge-webhook/src/signature.js'
+import { label } from '../../fixtures/cases.js'
 import { freePort } from '../../harness/chat-servers.js'
 import { type Answer, HttpEndpoint } from '../../harness/http-endpoint.js'
 import { managed, ScriptedDaemon } from '../bridge-kit/scripted-daemon.js'
@@ -219,27 +220,30 @@ test('the status of the receiver decides: retry, permanent, or unknown', async (
   assert.ok(away.status === 'not_sent' && !away.permanent)
 })
 
-test('unsafe or duplicate settings are named', async () => {
-  const report = async (more: object, secrets?: Readonly<Record<string, string>>) => {
-    const { daemon } = await start(more, secrets)
-    return daemon.until(() => daemon.reports.find(({ status }) => /error|auth_required/.test(status)), 'a failure')
-  }
-  for (const more of [
-    { listen_addr: '0.0.0.0:8787' },
-    { listen_addr: '127.0.0.1:99999' },
-    { listen_addr: '127.0.0.999:80' },
-    { path: 'hooks' },
-    { path: '/a b' },
-    { public_url: 'ftp://x' },
-    { delivery_url: 'http://example.org/in' },
-    { delivery_url: 'http://127.0.0.1.example.org/' },
-    { tolerance_seconds: 100_000 },
-  ])
-    assert.is((await report(more)).reason, 'tenant_config_invalid', JSON.stringify(more))
-  assert.is((await report({}, {})).status, 'auth_required')
-  assert.is((await report({}, { webhook_secret: 'short' })).reason, 'tenant_config_invalid')
+const reportOf = async (more: object, secrets?: Readonly<Record<string, string>>) => {
+  const { daemon } = await start(more, secrets)
+  return daemon.until(() => daemon.reports.find(({ status }) => /error|auth_required/.test(status)), 'a failure')
+}
+
+for (const more of [
+  { listen_addr: '0.0.0.0:8787' },
+  { listen_addr: '127.0.0.1:99999' },
+  { listen_addr: '127.0.0.999:80' },
+  { path: 'hooks' },
+  { path: '/a b' },
+  { public_url: 'ftp://x' },
+  { delivery_url: 'http://example.org/in' },
+  { delivery_url: 'http://127.0.0.1.example.org/' },
+  { tolerance_seconds: 100_000 },
+])
+  test(`unsafe settings are refused: ${label(more)}`, async () =>
+    assert.is((await reportOf(more)).reason, 'tenant_config_invalid'))
+
+test('a missing secret, a short one and a taken address are named', async () => {
+  assert.is((await reportOf({}, {})).status, 'auth_required')
+  assert.is((await reportOf({}, { webhook_secret: 'short' })).reason, 'tenant_config_invalid')
   const endpoint = await receiver(() => ({}))
-  const taken = await report({ listen_addr: `127.0.0.1:${endpoint.port}` })
+  const taken = await reportOf({ listen_addr: `127.0.0.1:${endpoint.port}` })
   assert.is(taken.reason, 'webhook_invalid')
 })
 

@@ -8,6 +8,7 @@ import { ProviderCatalog, Providers, type ProvidersApi } from '../../../plugins/
 import providers from '../../../plugins/agents/providers/index.js'
 import daemon from '../../../plugins/desk/daemon/index.js'
 import { auth, identity, sandboxes, settings } from '../../../plugins/index.js'
+import { label, testCases } from '../../fixtures/cases.js'
 import { AGENT, openWorld, said } from '../../fixtures/session-world.js'
 import { boot, temporaryFolder } from '../../harness/kernel.js'
 import { scene } from '../desk/settings/scene.js'
@@ -40,14 +41,15 @@ async function booted(entries: object, added: readonly object[] = []) {
   }
 }
 
-test('an agent is recognized by its program and by the package of a launcher', async () => {
-  const { api, close } = await booted({
-    first: { command: 'npx -y @acme/first-acp@1.2.3' },
-    second: { command: 'npx -y @acme/second-acp' },
-    snake: { command: 'uvx --python 3.12 --from snake-acp==2.0 snake' },
-  })
-  const known = (line: string) => api.programOf(line.split(' '))?.name
-  for (const [line, name] of [
+testCases({
+  open: () =>
+    booted({
+      first: { command: 'npx -y @acme/first-acp@1.2.3' },
+      second: { command: 'npx -y @acme/second-acp' },
+      snake: { command: 'uvx --python 3.12 --from snake-acp==2.0 snake' },
+    }),
+  close: ({ close }) => close(),
+  cases: [
     ['npx -y @acme/second-acp@9 --acp', 'second'],
     ['npx --package=@acme/first-acp first', 'first'],
     ['uvx snake-acp', 'snake'],
@@ -59,9 +61,9 @@ test('an agent is recognized by its program and by the package of a launcher', a
     ['node agent.js', undefined],
     ['npx', undefined],
     ['', undefined],
-  ] as const)
-    assert.is(known(line), name, line)
-  await close()
+  ] as const,
+  name: ([line, name]) => `the command "${line}" is ${name ? `the agent ${name}` : 'no known agent'}`,
+  run: ({ api }, [line, name]) => assert.is(api.programOf(line.split(' '))?.name, name),
 })
 
 test('an entry states the needs of its agent; an entry that starts or is like another inherits them', async () => {
@@ -98,10 +100,13 @@ test('an extension adds providers; a duplicate name or invalid entry is skipped'
   await close()
 })
 
-test('paths outside the home and variables that are secrets or decide the started program are refused', async () => {
-  const kernel = await scene()
-  const put = (entry: object) => kernel.request('PUT', '/api/settings/providers/acme', { settings: entry })
-  for (const wrong of [
+const put = (kernel: Awaited<ReturnType<typeof scene>>, entry: object) =>
+  kernel.request('PUT', '/api/settings/providers/acme', { settings: entry })
+
+testCases<Awaited<ReturnType<typeof scene>>, object>({
+  open: () => scene(),
+  close: kernel => kernel.close(),
+  cases: [
     { own_files: ['/etc'] },
     { own_files: ['..'] },
     { own_files: ['.'] },
@@ -111,17 +116,20 @@ test('paths outside the home and variables that are secrets or decide the starte
     { env: { LD_PRELOAD: 'x' } },
     { asking_env: { PATH: 'x' } },
     { withholds: ['everything'] },
-  ]) {
-    const { status } = await put({ command: 'acme', ...wrong })
-    assert.is(status, 400, JSON.stringify(wrong))
-  }
-  assert.ok((await put({ command: 'acme', own_files: ['.acme'], like: 'gone' })).status < 300)
-  const { items } = (await kernel.request('GET', '/api/doctor?only=runtime.providers')).body
-  assert.match(
-    items.find((item: { code: string }) => item.code === 'provider_unknown')?.message,
-    /providers\.acme\.like is "gone"; choose local, claude/,
-  )
-  await kernel.close()
+  ],
+  name: entry => `an entry with an unsafe path or variable is refused: ${label(entry)}`,
+  run: async (kernel, entry) => assert.is((await put(kernel, { command: 'acme', ...entry })).status, 400),
+  after: [
+    'an entry like an unknown provider is stored and reported',
+    async kernel => {
+      assert.ok((await put(kernel, { command: 'acme', own_files: ['.acme'], like: 'gone' })).status < 300)
+      const { items } = (await kernel.request('GET', '/api/doctor?only=runtime.providers')).body
+      assert.match(
+        items.find((item: { code: string }) => item.code === 'provider_unknown')?.message,
+        /providers\.acme\.like is "gone"; choose local, claude/,
+      )
+    },
+  ],
 })
 
 test('an agent does not get capabilities its provider withholds, and only MCP servers it can reach', async () => {

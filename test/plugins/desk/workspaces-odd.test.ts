@@ -5,33 +5,25 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { isInside } from '../../../plugins/desk/workspaces/api.js'
 import { ancestorsOf } from '../../../plugins/desk/workspaces/paths.js'
+import { testCases } from '../../fixtures/cases.js'
 import { add, encoded, outcome, resolve, scene } from './workspace-scene.js'
 
-test('paths with odd characters are registered, found by every reference and removed', async () => {
-  const { host, root, end } = await scene()
-  for (const name of [
-    'a b',
-    "it's",
-    'per%cent',
-    'ha#sh?',
-    'line\nbreak',
-    'ünï✓',
-    '$(x)`y`',
-    '-dash',
-    'a;b&c',
-    '[1]*',
-  ]) {
+testCases({
+  open: () => scene(),
+  close: ({ end }) => end(),
+  cases: ['a b', "it's", 'per%cent', 'ha#sh?', 'line\nbreak', 'ünï✓', '$(x)`y`', '-dash', 'a;b&c', '[1]*'],
+  name: name => `the path ${JSON.stringify(name)} is registered, found by every reference and removed`,
+  run: async ({ host, root }, name) => {
     const here = await root(name)
     const { id, root_dir } = await add(host, here)
     assert.is(root_dir, here)
-    assert.is((await host.request('GET', encoded(path.join(here, 'deep')))).body.workspace.id, id, name)
-    assert.is((await resolve(host, path.join(here, 'deep', 'er'))).body.workspace.id, id, name)
-    assert.is(await outcome(host, 'PATCH', encoded(here), { default_agent: 'x' }), '200', name)
+    assert.is((await host.request('GET', encoded(path.join(here, 'deep')))).body.workspace.id, id)
+    assert.is((await resolve(host, path.join(here, 'deep', 'er'))).body.workspace.id, id)
+    assert.is(await outcome(host, 'PATCH', encoded(here), { default_agent: 'x' }), '200')
     assert.is(await outcome(host, 'PATCH', encoded(path.join(here, 'deep')), { name: 'x' }), '404 workspace_not_found')
     assert.is(await outcome(host, 'DELETE', encoded(path.join(here, 'deep'))), '404 workspace_not_found')
-    assert.is(await outcome(host, 'DELETE', encoded(here)), '204', name)
-  }
-  await end()
+    assert.is(await outcome(host, 'DELETE', encoded(here)), '204')
+  },
 })
 
 test('a root that became a file or is unreachable is reported as such; other workspaces work', async () => {

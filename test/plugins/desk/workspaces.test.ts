@@ -3,6 +3,7 @@ import path from 'node:path'
 import { parse } from 'smol-toml'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { testCases } from '../../fixtures/cases.js'
 import { add, names, outcome, resolve, scene } from './workspace-scene.js'
 
 test('registering a directory gives it an id, the name of the folder and an identity file', async () => {
@@ -61,38 +62,50 @@ test('two concurrent requests for one directory create one workspace', async () 
   await end()
 })
 
-test('invalid input is refused and changes nothing', async () => {
-  const { host, folder, root, end } = await scene()
-  const here = await root('here')
-  await writeFile(path.join(folder, 'file'), '')
-  const table: [string, object, string][] = [
-    ['no root', {}, '400 invalid_request'],
-    ['unknown member', { root_dir: here, colour: 'red' }, '400 invalid_request'],
-    ['relative', { root_dir: 'here' }, '400 workspace_path_relative'],
-    ['empty', { root_dir: '  ' }, '400 workspace_invalid'],
-    ['missing', { root_dir: path.join(folder, 'nowhere') }, '400 workspace_root_invalid'],
-    ['a file', { root_dir: path.join(folder, 'file') }, '400 workspace_root_invalid'],
-    ['NUL', { root_dir: `${here}\0` }, '400 workspace_invalid'],
-    ['too long', { root_dir: `/${'x'.repeat(4096)}` }, '400 workspace_invalid'],
-    ['name with a slash', { root_dir: here, name: 'a/b' }, '400 workspace_invalid'],
-    ['name with a control character', { root_dir: here, name: 'a\u001b[2J' }, '400 workspace_invalid'],
-    ['empty name', { root_dir: here, name: ' ' }, '400 workspace_invalid'],
-    ['long name', { root_dir: here, name: 'n'.repeat(129) }, '400 workspace_invalid'],
-    ['name like an id', { root_dir: here, name: 'ws_0123456789abcdef' }, '400 workspace_invalid'],
-    ['name like a path', { root_dir: here, name: '../..' }, '400 workspace_invalid'],
-    ['relative further directory', { root_dir: here, add_dirs: ['lib'] }, '400 workspace_path_relative'],
-    [
-      'missing further directory',
-      { root_dir: here, add_dirs: [path.join(folder, 'lib')] },
-      '400 workspace_root_invalid',
-    ],
-    ['65 further directories', { root_dir: here, add_dirs: Array(65).fill(folder) }, '400 workspace_invalid'],
-    ['odd agent', { root_dir: here, default_agent: 'a/b' }, '400 workspace_invalid'],
-  ]
-  for (const [what, body, wanted] of table)
-    assert.is(await outcome(host, 'POST', '/api/workspaces', body), wanted, what)
-  assert.equal(await names(host), [])
-  await end()
+interface Folders {
+  readonly here: string
+  readonly folder: string
+}
+const INVALID: readonly [string, (at: Folders) => object, string][] = [
+  ['no root', () => ({}), '400 invalid_request'],
+  ['unknown member', ({ here }) => ({ root_dir: here, colour: 'red' }), '400 invalid_request'],
+  ['relative', () => ({ root_dir: 'here' }), '400 workspace_path_relative'],
+  ['empty', () => ({ root_dir: '  ' }), '400 workspace_invalid'],
+  ['missing', ({ folder }) => ({ root_dir: path.join(folder, 'nowhere') }), '400 workspace_root_invalid'],
+  ['a file', ({ folder }) => ({ root_dir: path.join(folder, 'file') }), '400 workspace_root_invalid'],
+  ['NUL', ({ here }) => ({ root_dir: `${here}\0` }), '400 workspace_invalid'],
+  ['too long', () => ({ root_dir: `/${'x'.repeat(4096)}` }), '400 workspace_invalid'],
+  ['name with a slash', ({ here }) => ({ root_dir: here, name: 'a/b' }), '400 workspace_invalid'],
+  ['name with a control character', ({ here }) => ({ root_dir: here, name: 'a\u001b[2J' }), '400 workspace_invalid'],
+  ['empty name', ({ here }) => ({ root_dir: here, name: ' ' }), '400 workspace_invalid'],
+  ['long name', ({ here }) => ({ root_dir: here, name: 'n'.repeat(129) }), '400 workspace_invalid'],
+  ['name like an id', ({ here }) => ({ root_dir: here, name: 'ws_0123456789abcdef' }), '400 workspace_invalid'],
+  ['name like a path', ({ here }) => ({ root_dir: here, name: '../..' }), '400 workspace_invalid'],
+  ['relative further directory', ({ here }) => ({ root_dir: here, add_dirs: ['lib'] }), '400 workspace_path_relative'],
+  [
+    'missing further directory',
+    ({ here, folder }) => ({ root_dir: here, add_dirs: [path.join(folder, 'lib')] }),
+    '400 workspace_root_invalid',
+  ],
+  [
+    '65 further directories',
+    ({ here, folder }) => ({ root_dir: here, add_dirs: Array(65).fill(folder) }),
+    '400 workspace_invalid',
+  ],
+  ['odd agent', ({ here }) => ({ root_dir: here, default_agent: 'a/b' }), '400 workspace_invalid'],
+]
+
+testCases({
+  open: async () => {
+    const s = await scene()
+    await writeFile(path.join(s.folder, 'file'), '')
+    return { ...s, here: await s.root('here') }
+  },
+  close: ({ end }) => end(),
+  cases: INVALID,
+  name: ([what, , refusal]) => `a workspace is refused: ${what} (${refusal})`,
+  run: async (s, [, body, refusal]) => assert.is(await outcome(s.host, 'POST', '/api/workspaces', body(s)), refusal),
+  after: ['a refused workspace is not stored', async ({ host }) => assert.equal(await names(host), [])],
 })
 
 test('PATCH changes the given members, null resets one, and an empty change is none', async () => {

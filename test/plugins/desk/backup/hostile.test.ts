@@ -91,76 +91,70 @@ test('an invalid file, a folder and a missing file have codes of their own', asy
   assert.is(await codeOf(w.verify(file)), 'backup_damaged')
 })
 
-test('paths out of the home, links, devices and bombs are refused, and nothing is written', async ({
-  w,
-  file,
-  bytes,
-}) => {
-  const plain = headerOf({ path: 'home/x', type: 'file', mode: 0o600, size: 0 })
-  const named = (name: string) => patched(plain, header => header.fill(0, 0, 100).write(name, 0, 'utf8'))
-  const typed = (type: string) => patched(plain, header => header.write(type, 156, 'latin1'))
-  const entries = {
-    parent: named('home/../../escaped'),
-    absolute: named('/escaped'),
-    'absolute below': named('home//escaped'),
-    here: named('home/./x'),
-    'another folder': named('other/x'),
-    zero: headerOf({ path: 'home/a\0b', type: 'file', mode: 0o600, size: 0 }),
-    backslash: named('home/..\\x'),
-    'hard link': typed('1'),
-    'symbolic link': typed('2'),
-    'character device': typed('3'),
-    'block device': typed('4'),
-    pipe: typed('6'),
-    sparse: typed('S'),
-    twice: headerOf({ path: 'home/svc.db', type: 'file', mode: 0o600, size: 0 }),
-    unnamed: plain,
-    'too large': headerOf({ path: 'home/x', type: 'file', mode: 0o600, size: 2 ** 50 }),
-    'longer than the file': headerOf({ path: 'home/x', type: 'file', mode: 0o600, size: 2 ** 30 }),
-    'a long name': headerOf({ path: `home/${'x'.repeat(9000)}`, type: 'file', mode: 0o600, size: 0 }),
-    'a deep folder': headerOf({ path: `home/${'x/'.repeat(500)}x`, type: 'folder', mode: 0o700, size: 0 }),
-  }
-  const before = await filesBelow(w.folder)
-  for (const [what, entry] of Object.entries(entries)) {
+const plain = headerOf({ path: 'home/x', type: 'file', mode: 0o600, size: 0 })
+const named = (name: string) => patched(plain, header => header.fill(0, 0, 100).write(name, 0, 'utf8'))
+const typed = (type: string) => patched(plain, header => header.write(type, 156, 'latin1'))
+const entries = {
+  parent: named('home/../../escaped'),
+  absolute: named('/escaped'),
+  'absolute below': named('home//escaped'),
+  here: named('home/./x'),
+  'another folder': named('other/x'),
+  zero: headerOf({ path: 'home/a\0b', type: 'file', mode: 0o600, size: 0 }),
+  backslash: named('home/..\\x'),
+  'hard link': typed('1'),
+  'symbolic link': typed('2'),
+  'character device': typed('3'),
+  'block device': typed('4'),
+  pipe: typed('6'),
+  sparse: typed('S'),
+  twice: headerOf({ path: 'home/svc.db', type: 'file', mode: 0o600, size: 0 }),
+  unnamed: plain,
+  'too large': headerOf({ path: 'home/x', type: 'file', mode: 0o600, size: 2 ** 50 }),
+  'longer than the file': headerOf({ path: 'home/x', type: 'file', mode: 0o600, size: 2 ** 30 }),
+  'a long name': headerOf({ path: `home/${'x'.repeat(9000)}`, type: 'file', mode: 0o600, size: 0 }),
+  'a deep folder': headerOf({ path: `home/${'x/'.repeat(500)}x`, type: 'folder', mode: 0o700, size: 0 }),
+}
+
+for (const [what, entry] of Object.entries(entries))
+  test(`an entry is refused and nothing is written: ${what}`, async ({ w, file, bytes }) => {
+    const before = await filesBelow(w.folder)
     await writeFile(file, withEntry(bytes, entry))
-    assert.is(await codeOf(w.verify(file)), 'backup_damaged', what)
-    assert.is(await codeOf(w.restore(file, path.join(w.folder, 'home'))), 'backup_damaged', what)
-  }
-  assert.equal(
-    (await filesBelow(w.folder)).filter(name => !before.includes(name)),
-    [path.basename(file)],
-  )
-})
+    assert.is(await codeOf(w.verify(file)), 'backup_damaged')
+    assert.is(await codeOf(w.restore(file, path.join(w.folder, 'home'))), 'backup_damaged')
+    assert.equal(
+      (await filesBelow(w.folder)).filter(name => !before.includes(name)),
+      [path.basename(file)],
+    )
+  })
 
 // biome-ignore lint/suspicious/noExplicitAny: damage of any shape
 type Damaged = any
 
-test('a manifest with other contents is found, also with the right hash', async ({ w, file, bytes }) => {
-  const changes: Record<string, (manifest: Damaged) => void> = {
-    rows: ({ tables }) => Object.assign(tables, { workspaces_workspace: 7 }),
-    table: ({ tables }) => Object.assign(tables, { other: 0 }),
-    hash: ({ files }) => Object.assign(files[0], { sha256: '0'.repeat(64) }),
-    mode: ({ files }) => Object.assign(files[0], { mode: 0o777 }),
-    home: manifest => Object.assign(manifest, { home_id: 'other' }),
-    missing: ({ files }) => files.pop(),
-    form: manifest => Object.assign(manifest, { files: 'none' }),
-  }
-  for (const [what, change] of Object.entries(changes)) {
+const changes: Record<string, (manifest: Damaged) => void> = {
+  rows: ({ tables }) => Object.assign(tables, { workspaces_workspace: 7 }),
+  table: ({ tables }) => Object.assign(tables, { other: 0 }),
+  hash: ({ files }) => Object.assign(files[0], { sha256: '0'.repeat(64) }),
+  mode: ({ files }) => Object.assign(files[0], { mode: 0o777 }),
+  home: manifest => Object.assign(manifest, { home_id: 'other' }),
+  missing: ({ files }) => files.pop(),
+  form: manifest => Object.assign(manifest, { files: 'none' }),
+}
+for (const [what, change] of Object.entries(changes))
+  test(`a manifest with a changed ${what} and the right hash is found`, async ({ w, file, bytes }) => {
     await writeFile(file, withManifest(bytes, change))
-    assert.is(await codeOf(w.verify(file)), 'backup_damaged', what)
-  }
-})
+    assert.is(await codeOf(w.verify(file)), 'backup_damaged')
+  })
 
-test('a backup of a later version is refused with its version', async ({ w, file, bytes }) => {
-  const changes = {
-    format: (manifest: Record<string, unknown>) => Object.assign(manifest, { format: 3 }),
-    schema: (manifest: Record<string, unknown>) =>
-      (manifest.migrations as unknown[]).push(['workspaces', '999-later', 'f'.repeat(64)]),
-  }
-  for (const change of Object.values(changes)) {
+const later = {
+  format: (manifest: Record<string, unknown>) => Object.assign(manifest, { format: 3 }),
+  schema: (manifest: Record<string, unknown>) =>
+    (manifest.migrations as unknown[]).push(['workspaces', '999-later', 'f'.repeat(64)]),
+}
+for (const [what, change] of Object.entries(later))
+  test(`a backup with a later ${what} is refused as newer`, async ({ w, file, bytes }) => {
     await writeFile(file, withManifest(bytes, change))
     assert.is(await codeOf(w.verify(file)), 'backup_newer')
-  }
-})
+  })
 
 test.run()

@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { VirtualClock } from '../../../../testing/virtual-clock.js'
+import { label, testCases } from '../../../fixtures/cases.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
 import { outcome, scene } from './scene.js'
 
@@ -86,34 +87,47 @@ test('a stale command is applied if its references exist, and refused with the m
   )
 })
 
-test('an impossible command is refused with its code and changes nothing', async () => {
-  const id = await svc.workspace('refusals')
-  await command(id, 'window.open', { id: 'a', app: 'mail' })
-  await command(id, 'desktop.create', { id: 'second' })
-  const before = await state(id)
-  const cases: [string, object, string][] = [
-    ['window.close', { window_id: 'constructor' }, '404 window_manager_window_not_found'],
-    ['window.open', { app: 'x', desktop_id: 'nowhere' }, '404 window_manager_desktop_not_found'],
-    ['desktop.delete', { desktop_id: 'desktop-1' }, '422 window_manager_destination_required'],
-    ['desktop.delete', { desktop_id: 'desktop-1', move_to: 'desktop-1' }, '422 window_manager_destination_required'],
-    ['desktop.switch', { desktop_id: 'second' }, '404 window_manager_client_not_found'],
-    ['layout.replace', { layout_id: 'none' }, '404 window_manager_layout_not_found'],
-    ['layout.redo', {}, '409 window_manager_history_boundary'],
-    ['layout.resize', { window_id: 'a', axis: 'vertical', delta: 0.1 }, '422 window_manager_invalid_command'],
-    ['window.open', { id: '../x', app: 'x' }, '422 window_manager_invalid_topology'],
-    ['window.open', { id: '__proto__', app: 'x' }, '422 window_manager_invalid_topology'],
-    ['window.open', { id: 'a', app: 'x' }, '422 window_manager_invalid_command'],
-  ]
-  for (const [name, payload, expected] of cases)
-    assert.is(outcome(await command(id, name, payload)), expected, `${name} ${JSON.stringify(payload)}`)
-  const wrong = await command(id, 'window.open', { app: '', edge: 'up', colour: 'red' })
-  assert.is(outcome(wrong), '422 window_manager_invalid_command')
-  assert.equal(wrong.body.diagnostics.map(({ path }: { path: string }) => path).sort(), ['app', 'colour', 'edge'])
-  assert.is((await command(id, 'window.shout')).status, 400)
-  assert.equal(await state(id), before)
-  await command(id, 'desktop.delete', { desktop_id: 'desktop-1', move_to: 'second' })
-  assert.equal((await state(id)).windows.a.desktop_id, 'second')
-  assert.is(outcome(await command(id, 'desktop.delete', { desktop_id: 'second' })), '409 window_manager_final_desktop')
+const REFUSED: readonly [string, object, string][] = [
+  ['window.close', { window_id: 'constructor' }, '404 window_manager_window_not_found'],
+  ['window.open', { app: 'x', desktop_id: 'nowhere' }, '404 window_manager_desktop_not_found'],
+  ['desktop.delete', { desktop_id: 'desktop-1' }, '422 window_manager_destination_required'],
+  ['desktop.delete', { desktop_id: 'desktop-1', move_to: 'desktop-1' }, '422 window_manager_destination_required'],
+  ['desktop.switch', { desktop_id: 'second' }, '404 window_manager_client_not_found'],
+  ['layout.replace', { layout_id: 'none' }, '404 window_manager_layout_not_found'],
+  ['layout.redo', {}, '409 window_manager_history_boundary'],
+  ['layout.resize', { window_id: 'a', axis: 'vertical', delta: 0.1 }, '422 window_manager_invalid_command'],
+  ['window.open', { id: '../x', app: 'x' }, '422 window_manager_invalid_topology'],
+  ['window.open', { id: '__proto__', app: 'x' }, '422 window_manager_invalid_topology'],
+  ['window.open', { id: 'a', app: 'x' }, '422 window_manager_invalid_command'],
+]
+
+testCases({
+  open: async () => {
+    const id = await svc.workspace('refusals')
+    await command(id, 'window.open', { id: 'a', app: 'mail' })
+    await command(id, 'desktop.create', { id: 'second' })
+    return { id, before: await state(id) }
+  },
+  close: () => {},
+  cases: REFUSED,
+  name: ([name, payload, expected]) => `${name} ${label(payload, 50)} is refused: ${expected}`,
+  run: async ({ id }, [name, payload, expected]) => assert.is(outcome(await command(id, name, payload)), expected),
+  after: [
+    'a refused command names its members and changes nothing',
+    async ({ id, before }) => {
+      const wrong = await command(id, 'window.open', { app: '', edge: 'up', colour: 'red' })
+      assert.is(outcome(wrong), '422 window_manager_invalid_command')
+      assert.equal(wrong.body.diagnostics.map(({ path }: { path: string }) => path).sort(), ['app', 'colour', 'edge'])
+      assert.is((await command(id, 'window.shout')).status, 400)
+      assert.equal(await state(id), before)
+      await command(id, 'desktop.delete', { desktop_id: 'desktop-1', move_to: 'second' })
+      assert.equal((await state(id)).windows.a.desktop_id, 'second')
+      assert.is(
+        outcome(await command(id, 'desktop.delete', { desktop_id: 'second' })),
+        '409 window_manager_final_desktop',
+      )
+    },
+  ],
 })
 
 test('opening an open window focuses it and adds no undo step', async () => {

@@ -103,27 +103,26 @@ test('settings are defaults below those of a workspace, and change while the dae
   await running.pop()?.end()
 })
 
-test('an invalid value stops a start, with line and key', async () => {
-  const cases: [string, RegExp][] = [
-    ['{ "window_manager": {\n "gaps": {\n "inner": -1 } } }', /config\.json:3: window_manager\.gaps\.inner: /],
-    ['{ "window_manager": {\n "gaps": { "inner": 1.5 } } }', /:2: window_manager\.gaps\.inner: /],
-    ['{ "window_manager": {\n "gaps": { "middle": 1 } } }', /:2: unknown key window_manager\.gaps\.middle/],
-    ['{ "window_manager": {\n "gaps": 8 } }', /:2: window_manager\.gaps: Expected an object/],
-    ['{ "window_manager": {\n\n "focus_policy": "psychic" } }', /:3: window_manager\.focus_policy: /],
-    ['{ "window_manager": { "history_limit": 1001 } }', /:1: window_manager\.history_limit: /],
-    ['{ "window_manager": { "snap": {\n "repeat_ratios": [0.5, 2] } } }', /:2: window_manager\.snap\.repeat_ratios: /],
-    ['{ "window_manager": { "shortcuts": {\n "zoom": 7 } } }', /window_manager\.shortcuts: /],
-    ['{ "window_manager": { "colour": "red" } }', /:1: unknown key window_manager\.colour/],
-  ]
-  for (const [text, expected] of cases) {
+const INVALID: [string, RegExp][] = [
+  ['{ "window_manager": {\n "gaps": {\n "inner": -1 } } }', /config\.json:3: window_manager\.gaps\.inner: /],
+  ['{ "window_manager": {\n "gaps": { "inner": 1.5 } } }', /:2: window_manager\.gaps\.inner: /],
+  ['{ "window_manager": {\n "gaps": { "middle": 1 } } }', /:2: unknown key window_manager\.gaps\.middle/],
+  ['{ "window_manager": {\n "gaps": 8 } }', /:2: window_manager\.gaps: Expected an object/],
+  ['{ "window_manager": {\n\n "focus_policy": "psychic" } }', /:3: window_manager\.focus_policy: /],
+  ['{ "window_manager": { "history_limit": 1001 } }', /:1: window_manager\.history_limit: /],
+  ['{ "window_manager": { "snap": {\n "repeat_ratios": [0.5, 2] } } }', /:2: window_manager\.snap\.repeat_ratios: /],
+  ['{ "window_manager": { "shortcuts": {\n "zoom": 7 } } }', /window_manager\.shortcuts: /],
+  ['{ "window_manager": { "colour": "red" } }', /:1: unknown key window_manager\.colour/],
+]
+for (const [text, expected] of INVALID)
+  test(`a start is refused with ${expected.source}`, async () => {
     await writeFile(path.join(home, 'config.json'), text)
     const failed = await scene({ home }).then(
       svc => svc.end(),
       error => String(error.message),
     )
     assert.match(String(failed), expected)
-  }
-})
+  })
 
 test.after(async () => {
   await running.pop()?.end()

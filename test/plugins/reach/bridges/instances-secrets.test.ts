@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { testCases } from '../../../fixtures/cases.js'
 import { FakePlatform } from './fake-platform.js'
 import { outcome, scene } from './scene.js'
 
@@ -72,36 +73,51 @@ test('a rejected token is replaced, and the instance restarts', async () => {
   await s.end()
 })
 
-test('invalid bindings are refused and change nothing', async () => {
-  const s = await scene([new FakePlatform({ secretSlots: slots })])
-  const { id } = await s.create()
-  const ref = `vault:bridges/${id}/bot_token`
-  const table: readonly (readonly [string, string, unknown, string])[] = [
-    [id, 'nosuch', put(`vault:bridges/${id}/nosuch`), '404 bridge_slot_unknown'],
-    ['nosuch', 'bot_token', put('vault:bridges/nosuch/bot_token'), '404 bridge_not_found'],
-    [id, 'bot_token', put('vault:bridges/other/bot_token'), '400 bridge_binding_invalid'],
-    [id, 'bot_token', put(`vault:providers/${id}/bot_token`), '400 bridge_binding_invalid'],
-    [id, 'bot_token', put('env:BOT_TOKEN'), '400 bridge_binding_invalid'],
-    [id, 'bot_token', put(ref, ' '), '400 bridge_binding_invalid'],
-    [id, 'bot_token', put(ref, 'short'), '400 vault_value_short'],
-    [id, 'bot_token', put(ref, null), '400 bridge_binding_invalid'],
-    [id, 'bot_token', put(ref, 'x'.repeat(4 * 1024 * 1024 + 1)), '400 bridge_binding_invalid'],
-    [id, 'bot_token', { secret_ref: ref, secret_value: VALUE }, '400 invalid_request'],
-  ]
-  for (const [bridge, slot, body, expected] of table)
-    assert.is(
-      outcome(await s.request('PUT', `/api/bridges/${bridge}/secret-bindings/${slot}`, body)),
-      expected,
-      `${bridge} ${slot}`,
-    )
-  assert.is(
-    outcome(await s.request('DELETE', `/api/bridges/${id}/secret-bindings/bot_token`)),
-    '404 bridge_binding_not_found',
-  )
-  assert.is(outcome(await s.request('DELETE', `/api/bridges/${id}/secret-bindings/nosuch`)), '404 bridge_slot_unknown')
-  assert.equal((await s.request('GET', `/api/bridges/${id}/secret-bindings`)).body.bindings, [])
-  assert.equal((await s.request('GET', '/api/vault/secrets')).body.secrets, [])
-  await s.end()
+const BINDINGS: readonly (readonly [
+  what: string,
+  slot: string,
+  body: (id: string) => unknown,
+  refusal: string,
+  bridge?: string,
+])[] = [
+  ['an unknown slot', 'nosuch', id => put(`vault:bridges/${id}/nosuch`), '404 bridge_slot_unknown'],
+  ['an unknown bridge', 'bot_token', () => put('vault:bridges/nosuch/bot_token'), '404 bridge_not_found', 'nosuch'],
+  ['another bridge', 'bot_token', () => put('vault:bridges/other/bot_token'), '400 bridge_binding_invalid'],
+  ['another namespace', 'bot_token', id => put(`vault:providers/${id}/bot_token`), '400 bridge_binding_invalid'],
+  ['a variable', 'bot_token', () => put('env:BOT_TOKEN'), '400 bridge_binding_invalid'],
+  ['a blank value', 'bot_token', id => put(refOf(id), ' '), '400 bridge_binding_invalid'],
+  ['a short value', 'bot_token', id => put(refOf(id), 'short'), '400 vault_value_short'],
+  ['no value', 'bot_token', id => put(refOf(id), null), '400 bridge_binding_invalid'],
+  [
+    'an oversized value',
+    'bot_token',
+    id => put(refOf(id), 'x'.repeat(4 * 1024 * 1024 + 1)),
+    '400 bridge_binding_invalid',
+  ],
+  ['another shape', 'bot_token', id => ({ secret_ref: refOf(id), secret_value: VALUE }), '400 invalid_request'],
+]
+const refOf = (id: string) => `vault:bridges/${id}/bot_token`
+
+testCases({
+  open: async () => {
+    const s = await scene([new FakePlatform({ secretSlots: slots })])
+    return { s, id: (await s.create()).id as string }
+  },
+  close: ({ s }) => s.end(),
+  cases: BINDINGS,
+  name: ([what, , , refusal]) => `a binding is refused: ${what} (${refusal})`,
+  run: async ({ s, id }, [, slot, body, refusal, bridge = id]) =>
+    assert.is(outcome(await s.request('PUT', `/api/bridges/${bridge}/secret-bindings/${slot}`, body(id))), refusal),
+  after: [
+    'a refused binding stores nothing, and a missing one cannot be deleted',
+    async ({ s, id }) => {
+      const at = `/api/bridges/${id}/secret-bindings`
+      assert.is(outcome(await s.request('DELETE', `${at}/bot_token`)), '404 bridge_binding_not_found')
+      assert.is(outcome(await s.request('DELETE', `${at}/nosuch`)), '404 bridge_slot_unknown')
+      assert.equal((await s.request('GET', at)).body.bindings, [])
+      assert.equal((await s.request('GET', '/api/vault/secrets')).body.secrets, [])
+    },
+  ],
 })
 
 test('a secret of the vault is bound without its value', async () => {

@@ -25,10 +25,13 @@ const AGAINST: readonly (readonly [EligibilityReason, Partial<Situation>])[] = [
   ['workers_required', run({ workers: 1 })],
 ]
 
-test('each single reason is reported, and the first of several', () => {
+test('every reason is tested, and no reason means eligible', () => {
   assert.equal([...AGAINST.map(([reason]) => reason), 'eligible'], EligibilityReason.options)
   assert.is(eligibilityOf(ELIGIBLE), 'eligible')
-  for (const [n, [reason, change]] of AGAINST.entries()) {
+})
+
+for (const [n, [reason, change]] of AGAINST.entries())
+  test(`the reason ${reason} is reported alone and before later ones`, () => {
     assert.is(eligibilityOf({ ...ELIGIBLE, ...change }), reason)
     // A run that is not there hides what is said of runs: the last one wins in `all`, so the earlier ones come last.
     const all: Situation = Object.assign(
@@ -38,9 +41,8 @@ test('each single reason is reported, and the first of several', () => {
         .map(([, one]) => one)
         .reverse(),
     )
-    assert.is(eligibilityOf(all), reason, `${reason} before those behind it`)
-  }
-})
+    assert.is(eligibilityOf(all), reason, `${reason} before later ones`)
+  })
 test.run()
 
 const record = suite<{ world: World; at: string }>('coordination record')

@@ -143,14 +143,13 @@ const PROBLEMS: readonly (readonly [string, number, RegExp])[] = [
   ['severity = loud', 12, /info < warning < error < critical/],
 ]
 
-test('an error has its position and the expected token', () => {
-  for (const [text, position, wanted] of PROBLEMS) {
+for (const [text, position, problem] of PROBLEMS)
+  test(`the filter ${text} is refused at ${position} with ${problem.source}`, () => {
     const read = parseFilter(text)
     if (!isProblem(read)) throw new Error(`${text} was read`)
-    assert.equal([text, read.position], [text, position])
-    assert.match(read.problem, wanted)
-  }
-})
+    assert.is(read.position, position)
+    assert.match(read.problem, problem)
+  })
 
 test('an empty filter matches every event', () => {
   for (const text of ['', '   \n']) assert.is(matches(parseFilter(text) as never, {}), true)

@@ -1,5 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { label, testCases } from '../../../fixtures/cases.js'
 import { bridge, fakeBridges, scene } from './scene.js'
 
 const URL = '/api/notifications/presets'
@@ -67,49 +68,59 @@ test('a preset is created, changed, enabled in a profile and deleted', async () 
   await s.close()
 })
 
-test('an invalid preset is refused and changes nothing', async () => {
-  const bridges = fakeBridges('team')
-  bridges.known.set('a', bridge('a', { displayName: 'Chat' }))
-  bridges.known.set('b', bridge('b', { displayName: 'Chat' }))
-  bridges.known.set('mute', bridge('mute', { defaultTarget: undefined }))
-  bridges.names.set('#two', { candidates: ['group:A', 'group:B'], isAmbiguous: true })
-  const s = await scene({ bridges })
-  const base = { name: 'p', events: ['task.run_failed'], targets: [{ bridge_id: 'team' }] }
-  const refusals: readonly (readonly [object, number, string, RegExp])[] = [
-    [{ events: ['*'] }, 400, 'preset_events_invalid', /\*/],
-    [{ events: ['task'] }, 400, 'preset_events_invalid', /task/],
-    [{ events: ['task.*.failed'] }, 400, 'preset_events_invalid', /at the end/],
-    [{ filter: 'severity >= loud' }, 400, 'preset_filter_invalid', /character 13.*not a severity/],
-    [{ filter: 'agent > ada' }, 400, 'preset_filter_invalid', /only severity has an order/],
-    [{ filter: '(task = a' }, 400, 'preset_filter_invalid', /the filter ends/],
-    [{ filter: 'colour = red' }, 400, 'preset_filter_invalid', /fields are severity/],
-    [{ targets: [{ bridge_id: 'gone' }] }, 422, 'preset_target_invalid', /no bridge "gone"/],
-    [{ targets: [{ bridge_id: 'Chat' }] }, 422, 'preset_target_ambiguous', /2 bridges/],
-    [{ targets: [{ bridge_id: 'mute' }] }, 422, 'preset_target_ambiguous', /default target/],
-    [{ targets: [{ bridge_id: 'team', canonical_route: 'ops' }] }, 422, 'preset_target_invalid', /there are group:C1/],
-    [{ targets: [{ bridge_id: 'team', canonical_route: '#two' }] }, 422, 'preset_target_ambiguous', /group:A, group:B/],
-    [
-      { rules: { quiet_hours: { from: '22:00', to: '07:00', time_zone: 'Mars/Olympus' } } },
-      400,
-      'preset_rules_invalid',
-      /not a time zone/,
-    ],
-    [{ rules: { quiet_hours: { from: '22:00', to: '22:00', time_zone: 'UTC' } } }, 400, 'preset_rules_invalid', /same/],
-  ]
-  for (const [more, status, code, text] of refusals) {
-    const reply = await s.post(URL, { ...base, ...more })
-    assert.equal([reply.status, reply.body.code], [status, code], JSON.stringify(more))
-    assert.match(reply.body.error, text)
-  }
-  for (const more of [{ name: 'Not A Name' }, { rules: { cooldown: 'soon' } }, { colour: 'red' }, { events: 'task.*' }])
-    assert.is((await s.post(URL, { ...base, ...more })).status, 400, JSON.stringify(more))
-  assert.is((await s.request('GET', URL)).body.total, 3)
+const REFUSALS: readonly (readonly [object, number, string, RegExp])[] = [
+  [{ events: ['*'] }, 400, 'preset_events_invalid', /\*/],
+  [{ events: ['task'] }, 400, 'preset_events_invalid', /task/],
+  [{ events: ['task.*.failed'] }, 400, 'preset_events_invalid', /at the end/],
+  [{ filter: 'severity >= loud' }, 400, 'preset_filter_invalid', /character 13.*not a severity/],
+  [{ filter: 'agent > ada' }, 400, 'preset_filter_invalid', /only severity has an order/],
+  [{ filter: '(task = a' }, 400, 'preset_filter_invalid', /the filter ends/],
+  [{ filter: 'colour = red' }, 400, 'preset_filter_invalid', /fields are severity/],
+  [{ targets: [{ bridge_id: 'gone' }] }, 422, 'preset_target_invalid', /no bridge "gone"/],
+  [{ targets: [{ bridge_id: 'Chat' }] }, 422, 'preset_target_ambiguous', /2 bridges/],
+  [{ targets: [{ bridge_id: 'mute' }] }, 422, 'preset_target_ambiguous', /default target/],
+  [{ targets: [{ bridge_id: 'team', canonical_route: 'ops' }] }, 422, 'preset_target_invalid', /there are group:C1/],
+  [{ targets: [{ bridge_id: 'team', canonical_route: '#two' }] }, 422, 'preset_target_ambiguous', /group:A, group:B/],
+  [
+    { rules: { quiet_hours: { from: '22:00', to: '07:00', time_zone: 'Mars/Olympus' } } },
+    400,
+    'preset_rules_invalid',
+    /not a time zone/,
+  ],
+  [{ rules: { quiet_hours: { from: '22:00', to: '22:00', time_zone: 'UTC' } } }, 400, 'preset_rules_invalid', /same/],
+]
+/** Refused by the schema of the request. */
+const MALFORMED = [{ name: 'Not A Name' }, { rules: { cooldown: 'soon' } }, { colour: 'red' }, { events: 'task.*' }]
+const base = { name: 'p', events: ['task.run_failed'], targets: [{ bridge_id: 'team' }] }
 
-  await s.post(URL, base)
-  const before = (await s.request('GET', `${URL}/p`)).body.preset
-  assert.is((await s.request('PUT', `${URL}/p`, { targets: [{ bridge_id: 'Chat' }], filter: '' })).status, 422)
-  assert.equal((await s.request('GET', `${URL}/p`)).body.preset, before)
-  await s.close()
+testCases({
+  open: () => {
+    const bridges = fakeBridges('team')
+    bridges.known.set('a', bridge('a', { displayName: 'Chat' }))
+    bridges.known.set('b', bridge('b', { displayName: 'Chat' }))
+    bridges.known.set('mute', bridge('mute', { defaultTarget: undefined }))
+    bridges.names.set('#two', { candidates: ['group:A', 'group:B'], isAmbiguous: true })
+    return scene({ bridges })
+  },
+  close: s => s.close(),
+  cases: [...REFUSALS, ...MALFORMED.map(more => [more, 400, 'invalid_request', /./] as const)],
+  name: ([more, , code]) => `a preset is refused as ${code}: ${label(more)}`,
+  run: async (s, [more, status, code, text]) => {
+    const reply = await s.post(URL, { ...base, ...more })
+    assert.is(reply.status, status)
+    if (code !== 'invalid_request') assert.is(reply.body.code, code)
+    assert.match(reply.body.error, text)
+  },
+  after: [
+    'a refused preset is not stored, and a refused change leaves the preset',
+    async s => {
+      assert.is((await s.request('GET', URL)).body.total, 3)
+      await s.post(URL, base)
+      const before = (await s.request('GET', `${URL}/p`)).body.preset
+      assert.is((await s.request('PUT', `${URL}/p`, { targets: [{ bridge_id: 'Chat' }], filter: '' })).status, 422)
+      assert.equal((await s.request('GET', `${URL}/p`)).body.preset, before)
+    },
+  ],
 })
 
 test('a bridge is referenced by its id or a unique display name', async () => {

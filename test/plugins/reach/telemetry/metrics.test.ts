@@ -24,6 +24,7 @@ import { Counts } from '../../../../plugins/reach/telemetry/metrics/counts.js'
 import { declared } from '../../../../plugins/reach/telemetry/metrics/declared.js'
 import { exposed, expositionFor } from '../../../../plugins/reach/telemetry/metrics/exposition.js'
 import { VirtualClock } from '../../../../testing/virtual-clock.js'
+import { label } from '../../../fixtures/cases.js'
 import { boot, type TestKernel, whileTimePasses } from '../../../harness/kernel.js'
 import { read, sumOf } from './exposition.js'
 
@@ -130,21 +131,20 @@ test('requests, events, passes and the process are counted, and both formats are
   await svc.close()
 })
 
-test('the Accept header selects the format', () => {
-  const prometheus = 'application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.5,*/*;q=0.1'
-  const asked: readonly (readonly [string | undefined, string])[] = [
-    [undefined, 'openmetrics'],
-    ['*/*', 'openmetrics'],
-    [prometheus, 'openmetrics'],
-    ['text/plain', 'prometheus'],
-    ['text/plain;version=0.0.4;q=0.9,application/openmetrics-text;q=0.1', 'prometheus'],
-    ['text/plain;q=0', 'openmetrics'],
-    ['TEXT/PLAIN; q=1', 'prometheus'],
-    [`${'a/b,'.repeat(100_000)}text/plain`, 'openmetrics'],
-    ['text/plain;q=many', 'openmetrics'],
-  ]
-  for (const [accept, as] of asked) assert.is(expositionFor(accept), as, accept?.slice(0, 80))
-})
+const PROMETHEUS = 'application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.5,*/*;q=0.1'
+const ACCEPTS: readonly (readonly [string | undefined, string])[] = [
+  [undefined, 'openmetrics'],
+  ['*/*', 'openmetrics'],
+  [PROMETHEUS, 'openmetrics'],
+  ['text/plain', 'prometheus'],
+  ['text/plain;version=0.0.4;q=0.9,application/openmetrics-text;q=0.1', 'prometheus'],
+  ['text/plain;q=0', 'openmetrics'],
+  ['TEXT/PLAIN; q=1', 'prometheus'],
+  [`${'a/b,'.repeat(100_000)}text/plain`, 'openmetrics'],
+  ['text/plain;q=many', 'openmetrics'],
+]
+for (const [accept, format] of ACCEPTS)
+  test(`the format is ${format} with Accept: ${label(accept)}`, () => assert.is(expositionFor(accept), format))
 
 test('labels and help texts are escaped, and numbers formatted by the specifications', () => {
   const hostile = 'a"b\\c\nd'

@@ -23,6 +23,7 @@ import {
   scheduleHash,
   scheduleProblem,
 } from '../../../../plugins/work/automation/schedule.js'
+import { label } from '../../../fixtures/cases.js'
 import { boot } from '../../../harness/kernel.js'
 
 const HOUR = 3_600_000
@@ -206,27 +207,28 @@ test('ids are derived from job and second, the hash from everything that occurre
   assert.is.not(scheduleHash(cron, 'UTC'), scheduleHash(cron, 'Europe/Paris'))
 })
 
-test('commands that stop the daemon are detected, texts that only mention them are not', () => {
-  const commands = {
-    'run svc daemon stop now': 'svc_daemon',
-    'SVC  DAEMON restart': 'svc_daemon',
-    'pkill -9 -f svc': 'process_signal',
-    'kill -TERM $(pidof svc)': 'process_signal',
-    'kill `cat ~/.svc/svc.pid`': 'process_signal',
-    'first\nsystemctl --user restart svc.service': 'service_manager',
-    'launchctl bootout gui/501/svc': 'service_manager',
-  } as const
-  for (const [text, expected] of Object.entries(commands)) assert.is(lifecycleCommand(text), expected, text)
-  for (const text of [
-    'Look at svc status.',
-    'svc workspace list',
-    'systemctl restart nginx',
-    'kill the bug in svc',
-    'killall nginx',
-    'stop svc from failing',
-  ]) {
-    assert.is(lifecycleCommand(text), undefined, text)
-  }
+for (const [text, kind] of Object.entries({
+  'run svc daemon stop now': 'svc_daemon',
+  'SVC  DAEMON restart': 'svc_daemon',
+  'pkill -9 -f svc': 'process_signal',
+  'kill -TERM $(pidof svc)': 'process_signal',
+  'kill `cat ~/.svc/svc.pid`': 'process_signal',
+  'first\nsystemctl --user restart svc.service': 'service_manager',
+  'launchctl bootout gui/501/svc': 'service_manager',
+}))
+  test(`a prompt stops the daemon by ${kind}: ${label(text)}`, () => assert.is(lifecycleCommand(text), kind))
+
+for (const text of [
+  'Look at svc status.',
+  'svc workspace list',
+  'systemctl restart nginx',
+  'kill the bug in svc',
+  'killall nginx',
+  'stop svc from failing',
+])
+  test(`a prompt does not stop the daemon: ${text}`, () => assert.is(lifecycleCommand(text), undefined))
+
+test('a long prompt is searched in linear time', () => {
   // One that tried every way to read this would not be done within the time of a test.
   assert.is(lifecycleCommand(`${'kill '.repeat(50_000)} svcx ${'systemctl '.repeat(20_000)}`), undefined)
 })

@@ -146,21 +146,20 @@ for (const { scheme, secret, body, at, headers } of vectors) {
   })
 }
 
-test('timestamps of senders must be within their tolerance', async () => {
-  for (const { scheme, secret, body, at, headers } of vectors) {
-    if (scheme === 'github' || scheme === 'sentry') continue
-    const tolerance = scheme === 'linear' ? 60 : 300
-    for (const [late, expected] of [
-      [tolerance - 1, [200, 1]],
-      [tolerance + 1, [401, 'webhook_stale']],
-      [-tolerance - 1, [401, 'webhook_stale']],
-    ] as const) {
+for (const { scheme, secret, body, at, headers } of vectors) {
+  if (scheme === 'github' || scheme === 'sentry') continue
+  const tolerance = scheme === 'linear' ? 60 : 300
+  for (const [late, expected] of [
+    [tolerance - 1, [200, 1]],
+    [tolerance + 1, [401, 'webhook_stale']],
+    [-tolerance - 1, [401, 'webhook_stale']],
+  ] as const)
+    test(`a delivery of ${scheme} that is ${late} s late gives ${expected}: ${Object.keys(headers).at(-1)}`, async () => {
       const b = await open(secret, (at + late) * 1000)
-      assert.equal(coded(await b.post(await b.hook(scheme), body, headers)), expected, `${scheme}, ${late} s`)
+      assert.equal(coded(await b.post(await b.hook(scheme), body, headers)), expected)
       await b.end()
-    }
-  }
-})
+    })
+}
 
 test('a GitLab token is accepted without a signature, and a present signature counts', async () => {
   const b = await open('a token of this test')

@@ -2,6 +2,7 @@ import { createHmac, type Hmac } from 'node:crypto'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import vault from '../../../../plugins/access/vault/index.js'
+import { testCases } from '../../../fixtures/cases.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { type Answer, ask } from '../../../kernel/http/doors.js'
 import { type Bench, type BenchOptions, bench } from './bench.js'
@@ -90,31 +91,60 @@ test('a signed delivery starts one session, even when it is replayed after a res
   await second.end()
 })
 
-test('a delivery with an invalid signature or timestamp is refused', async () => {
-  const b = await open()
-  const { webhook_endpoint: path, id } = await b.hook()
-  const now = b.clock.now()
-  const right = own('{}', now)
-  const { 'x-service-webhook-signature': signature } = right
-  for (const [body, headers, expected] of [
-    ['{}', {}, [400, 'webhook_headers_invalid']],
-    ['{}', { ...right, 'x-service-webhook-timestamp': 'now' }, [400, 'webhook_headers_invalid']],
-    ['{}', { ...right, 'x-service-webhook-delivery-id': 'x'.repeat(300) }, [400, 'webhook_headers_invalid']],
-    ['{"a":1}', right, [401, 'webhook_signature_invalid']],
-    ['', right, [401, 'webhook_signature_invalid']],
-    ['{}', own('{}', now, 'another secret'), [401, 'webhook_signature_invalid']],
-    ['{}', { ...right, 'x-service-webhook-signature': signature.slice(7) }, [401, 'webhook_signature_invalid']],
-    ['{}', own('{}', now - 301_000), [401, 'webhook_stale']],
-    ['{}', own('{}', now + 301_000), [401, 'webhook_stale']],
-  ] as const) {
-    assert.equal(coded(await b.post(path, body, headers)), expected, JSON.stringify([body, headers]))
-  }
-  assert.is((await b.post(path, 'x'.repeat(1024 * 1024 + 1), right)).status, 413)
-  assert.equal(await b.runsOf(id), [])
-  assert.is((await b.send(path, '{}', {}, now - 299_000)).status, 200)
-  const iso = { ...own('{}', now), 'x-service-webhook-timestamp': new Date(now).toISOString() }
-  assert.is((await b.post(path, '{}', iso)).status, 200)
-  await b.end()
+type Headers = Readonly<Record<string, string>>
+const SIGNATURE = 'x-service-webhook-signature'
+const REFUSED: readonly [
+  what: string,
+  body: string,
+  headers: (right: Headers, now: number) => Headers,
+  answer: [number, string],
+][] = [
+  ['no headers', '{}', () => ({}), [400, 'webhook_headers_invalid']],
+  [
+    'no timestamp',
+    '{}',
+    right => ({ ...right, 'x-service-webhook-timestamp': 'now' }),
+    [400, 'webhook_headers_invalid'],
+  ],
+  [
+    'a long delivery id',
+    '{}',
+    right => ({ ...right, 'x-service-webhook-delivery-id': 'x'.repeat(300) }),
+    [400, 'webhook_headers_invalid'],
+  ],
+  ['another body', '{"a":1}', right => right, [401, 'webhook_signature_invalid']],
+  ['an empty body', '', right => right, [401, 'webhook_signature_invalid']],
+  ['another secret', '{}', (_, now) => own('{}', now, 'another secret'), [401, 'webhook_signature_invalid']],
+  [
+    'a signature without its prefix',
+    '{}',
+    right => ({ ...right, [SIGNATURE]: `${right[SIGNATURE]}`.slice(7) }),
+    [401, 'webhook_signature_invalid'],
+  ],
+  ['an old timestamp', '{}', (_, now) => own('{}', now - 301_000), [401, 'webhook_stale']],
+  ['a future timestamp', '{}', (_, now) => own('{}', now + 301_000), [401, 'webhook_stale']],
+]
+
+testCases({
+  open: async () => {
+    const b = await open()
+    return { b, hook: await b.hook(), now: b.clock.now() }
+  },
+  close: ({ b }) => b.end(),
+  cases: REFUSED,
+  name: ([what, , , [status, code]]) => `a delivery is refused: ${what} (${status} ${code})`,
+  run: async ({ b, hook, now }, [, body, headers, answer]) =>
+    assert.equal(coded(await b.post(hook.webhook_endpoint, body, headers(own('{}', now), now))), answer),
+  after: [
+    'a refused delivery starts no run, and one within the tolerance or with an ISO timestamp does',
+    async ({ b, hook: { webhook_endpoint: path, id }, now }) => {
+      assert.is((await b.post(path, 'x'.repeat(1024 * 1024 + 1), own('{}', now))).status, 413)
+      assert.equal(await b.runsOf(id), [])
+      assert.is((await b.send(path, '{}', {}, now - 299_000)).status, 200)
+      const iso = { ...own('{}', now), 'x-service-webhook-timestamp': new Date(now).toISOString() }
+      assert.is((await b.post(path, '{}', iso)).status, 200)
+    },
+  ],
 })
 
 test('unknown, disabled and mismatched endpoints return an identical 404', async () => {

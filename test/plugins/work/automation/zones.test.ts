@@ -8,6 +8,7 @@ import audit from '../../../../plugins/platform/audit/index.js'
 import configuration from '../../../../plugins/platform/configuration/index.js'
 import redaction from '../../../../plugins/platform/redaction/index.js'
 import { machineTimezone } from '../../../../plugins/work/automation/zone.js'
+import { label, testCases } from '../../../fixtures/cases.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
 import { bench } from './bench.js'
 
@@ -63,23 +64,34 @@ const texts: readonly (readonly [expr: string, text: string])[] = [
   ['0 9 */2 * 1', 'At 09:00, every 2 days in a month, only on Monday (UTC)'],
   ['30 2,14 * * *', 'At 02:30 and 14:30 (UTC)'],
 ]
-test('cron nicknames are accepted, and schedules are described in words', async () => {
-  const b = await bench({ plugins, env: { TZ: 'UTC' } })
-  for (const [expr, text] of texts) {
+testCases({
+  open: () => bench({ plugins, env: { TZ: 'UTC' } }),
+  close: b => b.end(),
+  cases: texts,
+  name: ([expr, text]) => `the schedule ${expr} is described as "${text}"`,
+  run: async (b, [expr, text]) => {
     const { status, body: reply } = await b.request('POST', '/api/automation/jobs', body({ mode: 'cron', expr }, expr))
     assert.is(status, 201, expr)
     assert.is(reply.job.schedule_text, text)
     assert.is(reply.job.schedule.expr, expr, 'the schedule stays as it was written')
-  }
-  const jobs = (await b.request('GET', '/api/automation/jobs')).body.jobs
-  const daily = jobs.find(({ name }: { name: string }) => name === '@daily')
-  assert.is(await b.until(async () => (await b.job(daily.id)).next_run, 'it is planned'), '2030-01-02T00:00:00.000Z')
-  await b.end()
+  },
+  after: [
+    'a job with a nickname is planned',
+    async b => {
+      const jobs = (await b.request('GET', '/api/automation/jobs')).body.jobs
+      const daily = jobs.find(({ name }: { name: string }) => name === '@daily')
+      assert.is(
+        await b.until(async () => (await b.job(daily.id)).next_run, 'it is planned'),
+        '2030-01-02T00:00:00.000Z',
+      )
+    },
+  ],
 })
 
-test('a schedule that never occurs is refused with the reason', async () => {
-  const b = await bench({ plugins })
-  for (const [schedule, text] of [
+testCases({
+  open: () => bench({ plugins }),
+  close: b => b.end(),
+  cases: [
     [{ mode: 'cron', expr: '0 0 30 2 *' }, 'schedule.expr: "0 0 30 2 *" never matches: no year has such a day'],
     [{ mode: 'cron', expr: '0 9 31 4,6 *' }, 'never matches'],
     [{ mode: 'cron', expr: '@reboot' }, 'no job runs at the start of the machine; use one of @hourly, @daily'],
@@ -94,15 +106,21 @@ test('a schedule that never occurs is refused with the reason', async () => {
     [{ mode: 'at', time: '2030-01-31T24:00:00Z' }, 'there is no'],
     [{ mode: 'at', time: 'tomorrow' }, 'must be an RFC 3339 time'],
     [{ mode: 'cron', expr: '0 9 * * *', timezone: 'Mars/Olympus' }, 'must be an IANA name'],
-  ] as const) {
+  ] as const,
+  name: ([schedule]) => `a schedule that never occurs is refused with the reason: ${label(schedule, 50)}`,
+  run: async (b, [schedule, text]) => {
     const { status, body: reply } = await b.request('POST', '/api/automation/jobs', body(schedule))
-    assert.is(status, 400, JSON.stringify(schedule))
+    assert.is(status, 400)
     assert.ok(reply.error.includes(text), `${JSON.stringify(reply)} names ${text}`)
-    assert.is.not((await b.put('record', body(schedule))).status, 201, JSON.stringify(schedule))
-  }
-  const leap = await b.request('POST', '/api/automation/jobs', body({ mode: 'at', time: '2032-02-29T09:00:00Z' }))
-  assert.is(leap.status, 201)
-  await b.end()
+    assert.is.not((await b.put('record', body(schedule))).status, 201)
+  },
+  after: [
+    'a leap day is a valid time',
+    async b => {
+      const leap = await b.request('POST', '/api/automation/jobs', body({ mode: 'at', time: '2032-02-29T09:00:00Z' }))
+      assert.is(leap.status, 201)
+    },
+  ],
 })
 
 test('a home with cron jobs from before the local zone default keeps UTC', async () => {

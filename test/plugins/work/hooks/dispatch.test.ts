@@ -10,6 +10,7 @@ import {
   type NativeHook,
   NativeHooks,
 } from '../../../../plugins/work/hooks/api.js'
+import { label } from '../../../fixtures/cases.js'
 import { AGENT, eventually, said } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { openScene, type Scene } from './scene.js'
@@ -247,28 +248,28 @@ test('hooks of an agent definition run only for its sessions; an invalid hook pr
   assert.match(refused.body.error, /hook mark of agent broken is invalid/)
 })
 
-test('an invalid declaration is refused and changes nothing', async () => {
-  const put = async (name: string, declaration: object) => {
-    const { status, body } = await scene.kernel.request('PUT', `/api/settings/hooks/${name}`, {
-      declaration: { name, matcher: {}, ...declaration },
-    })
-    return [status, body.code]
-  }
-  const command = '/bin/true'
-  for (const wrong of [
-    { event: 'turn.start' },
-    { event: 'message.delta', command, mode: 'sync' },
-    { event: 'turn.start', command, executor_kind: 'wasm' },
-    { event: 'turn.start', command, executor_kind: 'native' },
-    { event: 'turn.start', command, matcher: { tool_name: 'x' } },
-    { event: 'turn.start', command, timeout: 'soon' },
-    { event: 'turn.start', command, secret_env: { A: 'hunter2' } },
-    { event: 'never.heard', command },
-  ]) {
-    const [status] = await put('wrong', wrong)
-    assert.is(status, 400, JSON.stringify(wrong))
-  }
-  assert.is((await put('wrong', { event: 'turn.start', command, name: 'other' }))[0], 400)
+const declare = async (name: string, declaration: object) => {
+  const { status, body } = await scene.kernel.request('PUT', `/api/settings/hooks/${name}`, {
+    declaration: { name, matcher: {}, ...declaration },
+  })
+  return [status, body.code]
+}
+const command = '/bin/true'
+
+for (const wrong of [
+  { event: 'turn.start' },
+  { event: 'message.delta', command, mode: 'sync' },
+  { event: 'turn.start', command, executor_kind: 'wasm' },
+  { event: 'turn.start', command, executor_kind: 'native' },
+  { event: 'turn.start', command, matcher: { tool_name: 'x' } },
+  { event: 'turn.start', command, timeout: 'soon' },
+  { event: 'turn.start', command, secret_env: { A: 'hunter2' } },
+  { event: 'never.heard', command },
+])
+  test(`a declaration is refused: ${label(wrong)}`, async () => assert.is((await declare('wrong', wrong))[0], 400))
+
+test('a refused declaration is not stored', async () => {
+  assert.is((await declare('wrong', { event: 'turn.start', command, name: 'other' }))[0], 400)
   assert.equal((await scene.kernel.request('GET', '/api/settings/hooks')).body.hooks, [])
   assert.equal((await scene.kernel.request('DELETE', '/api/settings/hooks/none')).status, 404)
 })

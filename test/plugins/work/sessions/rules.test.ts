@@ -33,22 +33,21 @@ test('session states have only the transitions of the table', () => {
   assert.not(isRestartable('active', 'shutdown'))
 })
 
-test('durations are parsed', () => {
-  const table = {
-    '0': 0,
-    '0s': 0,
-    '30s': 30_000,
-    '1h30m': 5_400_000,
-    '1.5h': 5_400_000,
-    '250ms': 250,
-    '87600h': 87_600 * 3_600_000,
-    '1d': 86_400_000,
-    '1d12h': 129_600_000,
-  }
-  for (const [text, ms] of Object.entries(table)) assert.is(durationMs(text), ms, text)
-  const none = ['', '5', 's', '-1s', '1 s', '1h ', '1h-1m', '.5h', '1w', '87601h', '3651d', '1s'.repeat(40)]
-  for (const text of none) assert.is(durationMs(text), undefined, text)
-})
+for (const [text, ms] of Object.entries({
+  '0': 0,
+  '0s': 0,
+  '30s': 30_000,
+  '1h30m': 5_400_000,
+  '1.5h': 5_400_000,
+  '250ms': 250,
+  '87600h': 87_600 * 3_600_000,
+  '1d': 86_400_000,
+  '1d12h': 129_600_000,
+}))
+  test(`the duration ${text} is ${ms} ms`, () => assert.is(durationMs(text), ms))
+
+for (const text of ['', '5', 's', '-1s', '1 s', '1h ', '1h-1m', '.5h', '1w', '87601h', '3651d', '1s'.repeat(40)])
+  test(`the duration "${text}" is invalid`, () => assert.is(durationMs(text), undefined))
 
 const option = (kind: string, optionId = kind) => ({ optionId, name: kind, kind })
 
@@ -71,27 +70,26 @@ test('options are chosen by kind, never by position', () => {
   assert.is(rules.automaticAllow([option('reject_once')]), undefined)
 })
 
-test('permission modes are mapped', () => {
-  const table = [
-    ['approve-all', 'execute', 'allow'],
-    ['approve-reads', 'read', 'allow'],
-    ['approve-reads', 'search', 'allow'],
-    ['approve-reads', 'edit', 'ask'],
-    ['approve-reads', 'fetch', 'ask'],
-    ['approve-reads', 'other', 'ask'],
-    ['deny-all', 'read', 'reject'],
-  ] as const
-  for (const [mode, kind, verdict] of table) assert.is(rules.decideByMode(mode, kind), verdict, `${mode} ${kind}`)
-  const outside = [
-    ['approve-all', 'read', 'allow'],
-    ['approve-all', 'edit', 'ask'],
-    ['approve-all', 'execute', 'ask'],
-    ['approve-reads', 'read', 'ask'],
-    ['deny-all', 'read', 'reject'],
-  ] as const
-  for (const [mode, kind, verdict] of outside)
-    assert.is(rules.decideByMode(mode, kind, true), verdict, `${mode} ${kind} outside`)
-})
+for (const [mode, kind, verdict] of [
+  ['approve-all', 'execute', 'allow'],
+  ['approve-reads', 'read', 'allow'],
+  ['approve-reads', 'search', 'allow'],
+  ['approve-reads', 'edit', 'ask'],
+  ['approve-reads', 'fetch', 'ask'],
+  ['approve-reads', 'other', 'ask'],
+  ['deny-all', 'read', 'reject'],
+] as const)
+  test(`${mode} gives ${verdict} to ${kind}`, () => assert.is(rules.decideByMode(mode, kind), verdict))
+
+for (const [mode, kind, verdict] of [
+  ['approve-all', 'read', 'allow'],
+  ['approve-all', 'edit', 'ask'],
+  ['approve-all', 'execute', 'ask'],
+  ['approve-reads', 'read', 'ask'],
+  ['deny-all', 'read', 'reject'],
+] as const)
+  test(`${mode} gives ${verdict} to ${kind} outside the workspace`, () =>
+    assert.is(rules.decideByMode(mode, kind, true), verdict))
 
 test('an answered request covers the same action', () => {
   const call = (fields: object) => rules.wantedAction({ toolCallId: 'x', rawInput: undefined, ...fields } as never)
@@ -206,18 +204,17 @@ test('the fold keeps an entry per message and changes only the last', () => {
   assert.is(take('session_stopped', '', { reason: 'shutdown' })?.message.role, 'system')
 })
 
-test('redaction of any text takes less than quadratic time', () => {
-  const time = (text: string) => {
-    const began = performance.now()
-    redactText(text)
-    return performance.now() - began
-  }
-  for (const unit of ['z', 'a-', 'a://b:', 'token', 'token=', 'Bearer ', 'sk-', 'password  ']) {
+for (const unit of ['z', 'a-', 'a://b:', 'token', 'token=', 'Bearer ', 'sk-', 'password  '])
+  test(`redaction of repeated "${unit}" takes less than quadratic time`, () => {
+    const time = (text: string) => {
+      const began = performance.now()
+      redactText(text)
+      return performance.now() - began
+    }
     const texts = [2000, 20_000].map(length => unit.repeat(length / unit.length))
     const [short = 0, long = 0] = texts.map(text => Math.min(time(text), time(text), time(text)))
     // Ten times is the length; the square would be a hundred.
-    assert.ok(long < 50 * short + 50, `${unit}: ${short} ms, ten times the length ${long} ms`)
-  }
-})
+    assert.ok(long < 50 * short + 50, `${short} ms, ten times the length ${long} ms`)
+  })
 
 test.run()
