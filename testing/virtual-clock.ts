@@ -88,7 +88,7 @@ export class VirtualClock implements Clock {
   }
 }
 
-/** Resolves when the reactions of settled promises have run, including those that they settled and callbacks of the next turn. */
+/** Resolves after two turns of the event loop: by then the callbacks of settled promises have run, and those that they queued. */
 function promisesSettled(): Promise<void> {
   return new Promise(resolve => setImmediate(() => setImmediate(resolve)))
 }

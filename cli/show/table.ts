@@ -60,8 +60,8 @@ function widthsOf(rows: readonly unknown[], column: CliColumn, { now }: TableSty
 }
 
 /**
- * Adds values below a line: the first one without a label, next to the line if there is room from `edge` on; the others with
- * labels.
+ * Adds the values of columns that did not fit into a line. The first value has no label and is appended at column `edge` if
+ * there is room; the others follow on lines of their own, with their headers as labels.
  */
 function withBelow(
   line: string,

@@ -104,7 +104,7 @@ export class Slots {
       .map(({ plugin }) => plugin)
   }
 
-  /** The seat of a plugin. One that is not to run keeps its own name and replaces nothing. */
+  /** The name under which a plugin runs: that of the plugin it replaces, else its own. A disabled plugin replaces nothing. */
   seatOf(plugin: Plugin): Seat {
     const { replace, formerNames } = this.options
     if (this.whyNot(plugin.name) !== undefined) return { plugin }

@@ -46,7 +46,7 @@ export class Core {
       undo: db.prepare('ROLLBACK TO one'),
     }
     mirror.beforeFlush = () => this.commit()
-    // Transactions of a commit that will not be mirrored must still be rejected.
+    // When the mirror has failed, the open commit is ended, so that its transactions are rejected instead of waiting forever.
     void mirror.failed.then(() => this.commit())
   }
 

@@ -48,7 +48,7 @@ const WORDS: readonly (readonly [ProviderTrouble, RegExp])[] = [
 export const troubleOf = (error: string): ProviderTrouble | undefined =>
   WORDS.find(([, words]) => words.test(error))?.[0]
 
-/** Characters of an error in an event. */
+/** Most characters of an error text in an event. */
 const MESSAGE = 500
 /**
  * Turns that must fail for unknown reasons within UNKNOWN_MS, with no completed one between them, to count as a failure

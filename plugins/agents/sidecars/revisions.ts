@@ -19,7 +19,7 @@ export const revisionTable = `CREATE TABLE sidecars_revision (
   snapshot_id TEXT, text TEXT, idempotency_key TEXT, request TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
 CREATE INDEX sidecars_revision_of ON sidecars_revision (which, path, seq)`
 
-/** An earlier version writes rows without a place; the next start adds it. */
+/** Earlier versions write rows without `place`; the next start of this version fills it in. */
 export const placeColumn = `ALTER TABLE sidecars_revision ADD COLUMN place TEXT;
 CREATE INDEX sidecars_revision_at ON sidecars_revision (which, place, seq)`
 

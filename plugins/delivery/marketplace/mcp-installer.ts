@@ -23,7 +23,7 @@ interface Values {
 
 /** Creates MCP servers from catalog entries. */
 export class McpInstaller {
-  /** @param find an entry and its wire form; throws `marketplace_entry_not_found` and errors of reading the catalog */
+  /** @param find returns an entry of the catalog, parsed and in wire form; throws `marketplace_entry_not_found` */
   constructor(
     private readonly kernel: K,
     private readonly find: (id: string) => Promise<readonly [Entry, MarketplaceEntry]>,

@@ -19,7 +19,7 @@ export interface Layer {
 /**
  * The description of a setting.
  * @param value the current value
- * @param said the content of the requested file
+ * @param said value and position of the setting in the file that the request names
  */
 export function explained(
   entry: Setting,

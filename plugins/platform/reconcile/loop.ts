@@ -89,7 +89,7 @@ export class ReconcileLoop implements ReconcileApi {
   }
 
   async settled(keys: readonly RecordKey[], options: { readonly timeoutMs?: number } = {}): Promise<boolean> {
-    // A key counts until its pass has ended; if it changed during the pass, it is queued as well.
+    // A key is pending until its pass has ended. One that changes during its pass is queued again and stays pending.
     const open = () => keys.some(({ kind, id }) => this.#loops.get(kind)?.isPending(id))
     if (!open()) return true
     return new Promise(resolve => {

@@ -198,7 +198,8 @@ export class SecretMatcher {
     const { length } = text
     const filter = this.#filter
     const shift = this.#shift
-    // From here on the filter is not enough: short forms may be anywhere, and forms may begin at the end of a text that continues.
+    // From this index on the hash filter is not enough: it misses forms shorter than its window, which may be anywhere, and
+    // forms that begin in this text and end in the next piece.
     const searchStart = this.#short.size > 0 ? 0 : isLast ? length : Math.max(0, length - HEAD)
     let hits: Hit[] | undefined
     let hash = 0

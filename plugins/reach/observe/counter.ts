@@ -52,7 +52,7 @@ export class Counter {
     })
   }
 
-  /** Schedules counting after an event, whose transaction may still fail. */
+  /** Called for each event before its transaction is committed: schedules the counting, which reads committed events only. */
   wake(): void {
     if (this.#timer || this.#isCounting) return
     this.#wait(WAIT_MS)

@@ -58,7 +58,7 @@ export class Scopes {
     return { workspaceId: session.workspaceId, sessionId: session.id, agentName: session.agentName }
   }
 
-  /** The place as the rules need it; `expand` returns the tools of toolsets. */
+  /** The workspace, agent and definition by which a call is judged. `expand` returns the tools of toolsets. */
   async judged(scope: ToolPlace, expand: (ids: readonly string[]) => readonly string[]): Promise<PolicyScope> {
     const { workspaceId, agentName, sessionId } = scope
     const info = sessionId === undefined ? undefined : this.#session(sessionId)

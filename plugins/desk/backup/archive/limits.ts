@@ -4,7 +4,7 @@ export const LIMITS = {
   manifestBytes: 256 * 1024 * 1024,
   headerBytes: 64 * 1024,
   entries: 5_000_000,
-  /** Bytes of a path below the home. */
+  /** Longest path below the home, in bytes. */
   path: 4096,
   depth: 64,
   fileBytes: 2 ** 40,

@@ -98,7 +98,7 @@ function aheadOf(error: unknown, { home, version }: UpgradeOptions): StoreError 
   return new StoreError('schema_ahead', message, hint, error)
 }
 
-/** A failed plugin of the program that has a migration which is not applied. */
+/** A built-in plugin that failed before all its migrations were applied. */
 function failedUpgrade({ host }: Started): PluginInfo | undefined {
   const behind = host.store().streams.flatMap(({ owner, version, applied }) => (applied < version ? owner : []))
   return host.plugins().find(({ name, state }) => state.status === 'failed' && !isDropIn(name) && behind.includes(name))

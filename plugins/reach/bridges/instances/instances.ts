@@ -148,7 +148,7 @@ export class Instances {
     return states.get(this.kernel.db, { id })
   }
 
-  /** Increments a counter. @param by reason of a dropped delivery */
+  /** Increments a counter. @param by why the delivery was dropped; only for the counter `dropped` */
   count(t: Tx, id: string, counter: Counter, by = 'unknown'): void {
     const state = states.get(t, { id })
     if (!state) return

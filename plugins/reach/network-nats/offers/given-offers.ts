@@ -136,7 +136,7 @@ export class GivenOffers {
         await this.#over(row, 'fail', actor, run.error ?? 'the run needs attention')
         return []
       default:
-        // The outcome is stored before the run ends: without one, something else ended the run.
+        // The peer's outcome is stored before its run ends. A run that ended without one was ended by this daemon.
         if (row.outcome === undefined || run === undefined || run.status === 'canceled')
           await this.#over(row, 'withdraw', actor, run ? `the run is ${run.status}` : 'the task is deleted')
         else await this.#over(row, row.outcome.status === 'completed' ? 'complete' : 'fail', actor, undefined)

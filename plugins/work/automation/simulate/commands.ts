@@ -4,7 +4,7 @@ import type { SimulatedOccasion, SimulationReply, Timeline } from '../../../../s
 
 /** Width of a name and of a line. */
 const [NAME, WIDTH] = [24, 80]
-/** Maximum number of times listed per line; beyond that the first and the last are shown. */
+/** Most points in time on one line; of more, only the first and the last are shown. */
 const TIMES = 5
 const OPTIONS = {
   days: 'days',

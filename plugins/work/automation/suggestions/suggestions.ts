@@ -137,7 +137,7 @@ export class Suggestions {
     const wanted = { ...JSON.parse(row.body), scope: 'workspace', workspace_id: row.workspace }
     const made = row.id.slice('sug_'.length)
     if (row.kind === 'job') {
-      // It exists when the daemon stopped after creating it and before the suggestion was resolved.
+      // The job already exists if the daemon stopped between its creation and the end of the suggestion.
       const known = this.kernel.records.get('automation.job', `job_${made}`)
       if (!known) await this.jobs.create(actor, wanted, `job_${made}`)
       const suggestion = await this.#resolve(row, 'accepted')

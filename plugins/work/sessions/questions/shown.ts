@@ -34,7 +34,7 @@ export function boundedDiffs(files: readonly FileDiff[]): {
   return { diffs, hidden }
 }
 
-/** The diffs in whole. */
+/** The diffs with all lines. */
 export const wholeDiffs = (files: readonly FileDiff[]): QuestionDiff[] =>
   files.map(({ path, isNew, patch, added, removed }) => ({
     path,
