@@ -76,75 +76,57 @@ test('complete areas have schemas for every route', () => {
   assert.is(lines(lacking), '')
 })
 
-test('every part of the listed routes has a schema, and no part outside the contract', () => {
-  const wrong: string[] = []
-  for (const [name, mine] of Object.entries(routeSchemas)) {
-    const route = findRoute(...(name.split(' ') as [string, string]))
-    if (!route || `${route.method} ${route.path}` !== name) wrong.push(`${name}: no such route`)
-    else {
-      if (!route.query.length !== !mine.query) wrong.push(`${name}: query`)
-      // A webhook's body is the sender's own.
-      if (!route.body !== !mine.body && !name.startsWith('POST /api/webhooks/')) wrong.push(`${name}: body`)
-      for (const [status, schema] of Object.entries(route.responses))
-        if (status.startsWith('2') && schema && !mine.replies?.[Number(status)]) wrong.push(`${name}: ${status}`)
-      for (const status of Object.keys(mine.replies ?? {}))
-        if (!route.responses[status]) wrong.push(`${name}: ${status} is not in the contract`)
-    }
-  }
-  assert.is(lines(wrong), '')
-})
+const routeOf = (name: string) => findRoute(...(name.split(' ') as [string, string]))
 
-test('bodies accept the contract and require no more', () => {
-  const wrong: string[] = []
-  for (const [name, { body }] of Object.entries(routeSchemas)) {
-    if (!body) continue
-    const route = findRoute(...(name.split(' ') as [string, string]))
-    const theirs = schemaFacts(route?.body ?? {}, resolveContract)
-    const ours = ownFacts(body, 'input')
-    for (const fact of without(theirs, ours)) if (!fact.endsWith('!')) wrong.push(`${name}: lacks ${fact}`)
-    for (const fact of without(ours, theirs))
-      if (fact.endsWith('!') && theirs.has(fact.slice(0, -1))) wrong.push(`${name}: requires ${fact}`)
-  }
-  assert.is(lines(wrong), '')
-})
+for (const [name, mine] of Object.entries(routeSchemas)) {
+  test(`${name}: every part has a schema, and no part is outside the contract`, () => {
+    const route = routeOf(name)
+    assert.ok(route && `${route.method} ${route.path}` === name, 'no such route')
+    assert.is(!route.query.length, !mine.query, 'query')
+    // A webhook's body is the sender's own.
+    if (!name.startsWith('POST /api/webhooks/')) assert.is(!route.body, !mine.body, 'body')
+    for (const [status, schema] of Object.entries(route.responses))
+      if (status.startsWith('2') && schema) assert.ok(mine.replies?.[Number(status)], status)
+    for (const status of Object.keys(mine.replies ?? {})) assert.ok(route.responses[status], `${status} is not there`)
+  })
 
-test('replies have all members of the contract with the same required members and types', () => {
-  const wrong: string[] = []
-  for (const [name, { replies }] of Object.entries(routeSchemas)) {
-    const route = findRoute(...(name.split(' ') as [string, string]))
-    for (const [status, reply] of Object.entries(replies ?? {})) {
-      const theirs = schemaFacts(route?.responses[status] ?? {}, resolveContract)
+  const { body, query, replies } = mine
+  if (body)
+    test(`${name}: the body accepts the contract and requires no more`, () => {
+      const theirs = schemaFacts(routeOf(name)?.body ?? {}, resolveContract)
+      const ours = ownFacts(body, 'input')
+      const lacking = without(theirs, ours).filter(fact => !fact.endsWith('!'))
+      const required = without(ours, theirs).filter(fact => fact.endsWith('!') && theirs.has(fact.slice(0, -1)))
+      assert.is(lines(lacking), '', 'lacks')
+      assert.is(lines(required), '', 'requires')
+    })
+
+  for (const [status, reply] of Object.entries(replies ?? {}))
+    test(`${name}: the reply ${status} has all members of the contract with the same types`, () => {
+      const theirs = schemaFacts(routeOf(name)?.responses[status] ?? {}, resolveContract)
       const ours = ownFacts(reply)
-      for (const fact of without(theirs, ours)) wrong.push(`${name} ${status}: lacks ${fact}`)
-      for (const fact of without(ours, theirs)) {
+      assert.is(lines(without(theirs, ours)), '', 'lacks')
+      const wider = without(ours, theirs).filter(fact => {
         const [at = '', type] = fact.split(':')
-        if (type !== undefined && theirs.has(at)) wrong.push(`${name} ${status}: may be ${fact}`)
-      }
-    }
-  }
-  assert.is(lines(wrong), '')
-})
+        return type !== undefined && theirs.has(at)
+      })
+      assert.is(lines(wider), '', 'may be')
+    })
 
-test('queries have every parameter of the contract with its type, values and bounds', () => {
-  const wrong: string[] = []
-  for (const [name, { query }] of Object.entries(routeSchemas)) {
-    if (!query) continue
-    const route = findRoute(...(name.split(' ') as [string, string]))
-    const ours = convert(query)
-    for (const parameter of route?.query ?? []) {
-      const mine = ours.properties?.[parameter.name] as Record<string, unknown> | undefined
-      const at = `${name}: ${parameter.name}`
-      if (!mine) wrong.push(`${at} is lacking`)
-      if (mine?.type !== parameter.type) wrong.push(`${at} is ${mine?.type}`)
-      if (parameter.enum && lines(mine?.enum as string[]) !== lines(parameter.enum))
-        wrong.push(`${at} has other values`)
-      if (parameter.max !== undefined && mine?.maximum !== parameter.max) wrong.push(`${at} ends at ${mine?.maximum}`)
-      if (parameter.min !== undefined && mine?.minimum !== parameter.min) wrong.push(`${at} begins at ${mine?.minimum}`)
-      if (!!ours.required?.includes(parameter.name) !== parameter.required) wrong.push(`${at}: required`)
-    }
-  }
-  assert.is(lines(wrong), '')
-})
+  if (query)
+    test(`${name}: the query has every parameter of the contract with its type, values and bounds`, () => {
+      const ours = convert(query)
+      for (const parameter of routeOf(name)?.query ?? []) {
+        const own = ours.properties?.[parameter.name] as Record<string, unknown> | undefined
+        assert.ok(own, `${parameter.name} is lacking`)
+        assert.is(own.type, parameter.type, parameter.name)
+        if (parameter.enum) assert.is(lines(own.enum as string[]), lines(parameter.enum), parameter.name)
+        if (parameter.max !== undefined) assert.is(own.maximum, parameter.max, parameter.name)
+        if (parameter.min !== undefined) assert.is(own.minimum, parameter.min, parameter.name)
+        assert.is(!!ours.required?.includes(parameter.name), parameter.required, parameter.name)
+      }
+    })
+}
 
 /** What matches the patterns that `text` does not. */
 const TEXTS: Readonly<Record<string, string>> = {

@@ -35,9 +35,9 @@ export const behaviours: Readonly<Record<string, readonly Behaviour[]>> = {
     {
       name: 'a folder becomes a workspace, is found by id, name and path, and goes',
       check: inFolder(async ({ request }, root) => {
-        const made = await request('POST', '/api/workspaces', { root_dir: root, name: 'shop' })
-        assert.equal(made.status, 201, textOf(made))
-        const { id, root_dir: dir } = made.body.workspace
+        const creation = await request('POST', '/api/workspaces', { root_dir: root, name: 'shop' })
+        assert.equal(creation.status, 201, textOf(creation))
+        const { id, root_dir: dir } = creation.body.workspace
         assert.equal(dir, root)
         for (const reference of [id, 'shop']) {
           const { status, body } = await request('GET', `/api/workspaces/${reference}`)
@@ -48,8 +48,8 @@ export const behaviours: Readonly<Record<string, readonly Behaviour[]>> = {
         assert.deepEqual(at.body.workspaces?.map(idOf), [id], `the workspace around a folder: ${textOf(at)}`)
         const renamed = await request('PATCH', `/api/workspaces/${id}`, { name: 'store' })
         assert.deepEqual([renamed.status, renamed.body.workspace?.name], [200, 'store'], textOf(renamed))
-        const gone = await request('DELETE', `/api/workspaces/${id}`)
-        assert.ok(gone.status < 300, textOf(gone))
+        const removal = await request('DELETE', `/api/workspaces/${id}`)
+        assert.ok(removal.status < 300, textOf(removal))
         const after = await request('GET', `/api/workspaces/${id}`)
         assert.deepEqual([after.status, after.body.code], [404, 'workspace_not_found'])
       }),
@@ -96,8 +96,8 @@ export const behaviours: Readonly<Record<string, readonly Behaviour[]>> = {
         const rotated = await metadata()
         assert.deepEqual([rotated.body.secret?.version, rotated.body.secret?.present], [2, true], textOf(rotated))
         assert.ok((await ask('DELETE', `/api/vault/secrets?ref=${ref}`)).status < 300)
-        for (const gone of [await metadata(), await ask('DELETE', `/api/vault/secrets?ref=${ref}`)])
-          assert.deepEqual([gone.status, gone.body.code], [404, 'vault_secret_not_found'])
+        for (const missing of [await metadata(), await ask('DELETE', `/api/vault/secrets?ref=${ref}`)])
+          assert.deepEqual([missing.status, missing.body.code], [404, 'vault_secret_not_found'])
         for (const reply of replies) {
           const text = JSON.stringify([reply.headers, reply.body])
           assert.ok(!values.some(value => text.includes(value)), 'a reply contains the value of a secret')
@@ -133,8 +133,8 @@ export const behaviours: Readonly<Record<string, readonly Behaviour[]>> = {
         assert.deepEqual([first.state, first.files], ['untrusted', ['.svc/agents/behaviour/AGENT.md']])
         const other = await request('PUT', at, { digest: `sha256:${'0'.repeat(64)}` })
         assert.deepEqual([other.status, other.body.code, (await state()).state], [409, 'trust_changed', 'untrusted'])
-        const given = await request('PUT', at, { digest })
-        assert.deepEqual([given.status, (await state()).state], [200, 'trusted'], textOf(given))
+        const consent = await request('PUT', at, { digest })
+        assert.deepEqual([consent.status, (await state()).state], [200, 'trusted'], textOf(consent))
         await writeFile(file, '---\nname: behaviour\ncommand: behaviour-none\n---\nTwo.\n')
         const changed = await state()
         assert.equal(changed.state, 'changed', 'a file was changed after the review')
@@ -157,13 +157,13 @@ export const behaviours: Readonly<Record<string, readonly Behaviour[]>> = {
         const one = await request('GET', `${at}/behaviour`)
         assert.deepEqual([one.body.preset?.events, one.body.preset?.enabled], [preset.events, false], textOf(one))
         assert.ok((await request('DELETE', `${at}/behaviour`)).status < 300)
-        const gone = await request('GET', `${at}/behaviour`)
-        assert.deepEqual([gone.status, gone.body.code], [404, 'preset_not_found'])
+        const missing = await request('GET', `${at}/behaviour`)
+        assert.deepEqual([missing.status, missing.body.code], [404, 'preset_not_found'])
         const { presets } = (await request('GET', at)).body
         const builtIn = presets?.find((each: { built_in: boolean }) => each.built_in)
         if (!builtIn) return
-        const kept = await request('DELETE', `${at}/${builtIn.name}`)
-        assert.equal(kept.body?.code, 'preset_builtin_protected', textOf(kept))
+        const refusal = await request('DELETE', `${at}/${builtIn.name}`)
+        assert.equal(refusal.body?.code, 'preset_builtin_protected', textOf(refusal))
       },
     },
   ],

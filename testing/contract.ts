@@ -65,8 +65,8 @@ function untakenBy({ surface }: Pick<Plugin, 'surface'>, replaced: Plugin): stri
     const its = own.get(plainPath(route))
     if (!its) return []
     return (['query', 'body'] as const).flatMap(at => {
-      const taken = membersOf(its[at])
-      const missing = membersOf(route[at])?.filter(name => !taken?.includes(name)) ?? []
+      const original = membersOf(its[at])
+      const missing = membersOf(route[at])?.filter(name => !original?.includes(name)) ?? []
       return missing.map(name => `${route.method} ${route.path} takes no ${name} in its ${at}`)
     })
   })

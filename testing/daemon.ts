@@ -69,7 +69,7 @@ export class StartedDaemon {
     const home = options.home ?? path.join(folder, 'home')
     const user = path.join(folder, 'user')
     const env = { PATH: process.env.PATH ?? '', HOME: user, SVC_HOME: home, ...options.env }
-    const self = new StartedDaemon(home, folder, env, options.through ?? [], options.patienceMs ?? PATIENCE_MS)
+    const daemon = new StartedDaemon(home, folder, env, options.through ?? [], options.patienceMs ?? PATIENCE_MS)
     try {
       for (const each of [user, path.join(home, 'extensions')]) await mkdir(each, { recursive: true, mode: 0o700 })
       if (options.config !== undefined || options.home === undefined)
@@ -77,13 +77,13 @@ export class StartedDaemon {
       for (const extension of options.extensions ?? []) {
         const { name } = await readManifest(extension)
         await symlink(path.resolve(extension), path.join(home, 'extensions', name), 'dir')
-        self.#extensions.push(name)
+        daemon.#extensions.push(name)
       }
-      await self.#start()
-      await self.#untilExtensionsRun()
-      return self
+      await daemon.#start()
+      await daemon.#untilExtensionsRun()
+      return daemon
     } catch (error) {
-      await self.stop().catch(() => {})
+      await daemon.stop().catch(() => {})
       throw error
     }
   }
@@ -144,7 +144,7 @@ export class StartedDaemon {
     const child = this.#child
     if (!child) throw new Error('the daemon does not run')
     child.kill(signal)
-    if (!STAYS.includes(signal)) await ended(child, this.patienceMs)
+    if (!STAYS.includes(signal)) await exitOf(child, this.patienceMs)
   }
 
   /** Stops a running daemon and starts it again on the same home. */
@@ -233,12 +233,12 @@ export class StartedDaemon {
     if (!child) return
     child.kill('SIGCONT')
     child.kill('SIGTERM')
-    await ended(child, this.patienceMs)
+    await exitOf(child, this.patienceMs)
   }
 }
 
 /** Waits for the end of a process. A process that does not end in time is killed, which is an error. */
-async function ended(child: ChildProcess, patienceMs: number): Promise<void> {
+async function exitOf(child: ChildProcess, patienceMs: number): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<'late'>(resolve => {

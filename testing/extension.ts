@@ -60,7 +60,7 @@ export class StartedExtension {
     const names = manifests.map(({ name }) => name)
     const replacing = manifests.filter(({ replaces }) => replaces !== undefined).map(({ name }) => name)
     const home = await realpath(await mkdtemp(path.join(os.tmpdir(), 'svc-extension-home-')))
-    const self = new StartedExtension(names.at(-1) ?? '', home)
+    const started = new StartedExtension(names.at(-1) ?? '', home)
     try {
       await mkdir(path.join(home, 'extensions'))
       for (const [at, each] of folders.entries())
@@ -71,11 +71,11 @@ export class StartedExtension {
         await createKernel({ home, plugins: inTree.filter(({ name: one }) => one !== 'extensions') }).then(kernel =>
           kernel.close(),
         )
-      await self.#start(options)
-      for (const name of names) await self.untilRunning(name)
-      return self
+      await started.#start(options)
+      for (const name of names) await started.untilRunning(name)
+      return started
     } catch (error) {
-      await self.close().catch(() => {})
+      await started.close().catch(() => {})
       throw error
     }
   }

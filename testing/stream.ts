@@ -96,11 +96,11 @@ export class EventReader implements AsyncIterable<ServerEvent> {
   async #shift(end = Number.POSITIVE_INFINITY): Promise<ServerEvent | undefined> {
     while (this.#kept.length === 0 && !this.#over && performance.now() < end) {
       let timer: NodeJS.Timeout | undefined
-      const came = new Promise<void>(resolve => {
+      const arrival = new Promise<void>(resolve => {
         this.#wake = resolve
         if (end !== Number.POSITIVE_INFINITY) timer = setTimeout(resolve, end - performance.now())
       })
-      await this.waiting(came).finally(() => clearTimeout(timer))
+      await this.waiting(arrival).finally(() => clearTimeout(timer))
     }
     const found = this.#kept.shift()
     this.#lastEventId = found?.id ?? this.#lastEventId
@@ -125,8 +125,8 @@ export class EventReader implements AsyncIterable<ServerEvent> {
   }
 
   #without(event: string | undefined): string {
-    const came = this.#names.length === 0 ? 'none came' : `${this.#names.slice(-10).join(', ')} came`
-    return `without ${event === undefined ? 'another event' : `the event ${event}`}; ${came}`
+    const received = this.#names.length === 0 ? 'none came' : `${this.#names.slice(-10).join(', ')} came`
+    return `without ${event === undefined ? 'another event' : `the event ${event}`}; ${received}`
   }
 }
 

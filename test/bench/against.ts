@@ -80,13 +80,13 @@ async function requests(both: Both<Context>): Promise<Row[]> {
     ['durable PUT, 64 clients', 'PUT', '/api/resources/bench.note/#', 64],
   ] as const) {
     const results = await compared(quick ? 2 : 11, [measure(0, method, url, clients), measure(1, method, url, clients)])
-    const told = (all: (typeof results)[0]) =>
+    const textOf = (all: (typeof results)[0]) =>
       `${perSecond(median(all.map(one => one.rate)))} p50 ${ms(median(all.map(one => one.p50)))} cpu ${ms(median(all.map(one => one.cpu)))}`
     const [ours, theirs] = results
     rows.push({
       what,
-      ours: told(ours),
-      baseline: told(theirs),
+      ours: textOf(ours),
+      baseline: textOf(theirs),
       ...judged(
         ratioOf(
           ours.map(one => one.cpu),
@@ -104,10 +104,10 @@ async function boots(both: Both<Context>): Promise<Row[]> {
   const boot = (context: Context, home: Home) => async () => {
     const began = performance.now()
     const daemon = await startDaemon(context, home)
-    const took = performance.now() - began
+    const elapsed = performance.now() - began
     const cpu = cpuMs(daemon.pid)
     await daemon.stop()
-    return { took, cpu }
+    return { took: elapsed, cpu }
   }
   const rows: Row[] = []
   for (const [what, kind, count] of [
@@ -117,13 +117,13 @@ async function boots(both: Both<Context>): Promise<Row[]> {
   ] as const) {
     const homes = await each(both, (context, name) => homeOf(context, `${name}-boot-${count}`, kind, count))
     const [ours, theirs] = await compared(quick ? 2 : 7, [boot(both[0], homes[0]), boot(both[1], homes[1])])
-    const told = (all: typeof ours) =>
+    const textOf = (all: typeof ours) =>
       `${ms(median(all.map(one => one.took)))} cpu ${ms(median(all.map(one => one.cpu)))}`
     const ratio = ratioOf(
       ours.map(one => one.cpu),
       theirs.map(one => one.cpu),
     )
-    rows.push({ what: `boot, ${what}`, ours: told(ours), baseline: told(theirs), ...judged(ratio) })
+    rows.push({ what: `boot, ${what}`, ours: textOf(ours), baseline: textOf(theirs), ...judged(ratio) })
   }
   return rows
 }
@@ -144,13 +144,13 @@ async function reloads(both: Both<Context>): Promise<Row[]> {
     }
   const [ours, theirs] = await compared(quick ? 1 : 5, [measure(children[0]), measure(children[1])])
   for (const { child } of children) await child.kill()
-  const told = (all: typeof ours) =>
+  const textOf = (all: typeof ours) =>
     `${ms(median(all.map(one => one.took)))}, requests p99 ${ms(median(all.map(one => one.p99)))}`
   const ratio = ratioOf(
     ours.map(one => one.took),
     theirs.map(one => one.took),
   )
-  return [{ what: 'reload of an extension under load', ours: told(ours), baseline: told(theirs), ...judged(ratio) }]
+  return [{ what: 'reload of an extension under load', ours: textOf(ours), baseline: textOf(theirs), ...judged(ratio) }]
 }
 
 async function hookCalls(both: Both<Context>): Promise<Row[]> {
@@ -168,11 +168,11 @@ async function hookCalls(both: Both<Context>): Promise<Row[]> {
       return ours
     }
     const [ours, theirs] = await compared(quick ? 2 : 7, [measure(0), measure(1)])
-    const told = (all: number[]) => `${(median(all) / 1000).toFixed(2)} us`
+    const textOf = (all: number[]) => `${(median(all) / 1000).toFixed(2)} us`
     rows.push({
       what: `hook call, ${taps} tap${taps > 1 ? 's' : ''}`,
-      ours: told(ours),
-      baseline: told(theirs),
+      ours: textOf(ours),
+      baseline: textOf(theirs),
       ...judged(ratioOf(ours, theirs)),
     })
   }

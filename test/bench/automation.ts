@@ -44,11 +44,11 @@ export async function benchAutomation(context: Context): Promise<void> {
     ),
   )
   const beside = `with ${fires} jobs: `
-  const asked: Row[] = []
+  const rows: Row[] = []
   for (const [what, url] of REQUESTS) {
     const [a, b] = [await many.child.call('get', url), await few.child.call('get', url)]
-    const told = ({ took, gap }: typeof a) => `${ms(took)}, gap ${ms(gap)}`
-    asked.push({ what, ours: told(a), baseline: beside + told(b) })
+    const textOf = ({ took, gap }: typeof a) => `${ms(took)}, gap ${ms(gap)}`
+    rows.push({ what, ours: textOf(a), baseline: beside + textOf(b) })
   }
   await many.child.kill()
   await few.child.kill()
@@ -83,7 +83,7 @@ export async function benchAutomation(context: Context): Promise<void> {
     late(`${instant}, p99`, one => one.p99, 250),
     late('… processor time until 99 of 100 are', one => one.cpu),
     late('longest gap of the event loop meanwhile', one => one.gap, 50),
-    ...asked,
+    ...rows,
   ])
 }
 

@@ -36,12 +36,12 @@ export async function compareWithBare({ program, temp, quick }: Context, socket:
   bare.kill()
   await exited
   const slow = (results: typeof ours) => median(results.map(r => r.p99))
-  const told = (results: typeof ours) =>
+  const textOf = (results: typeof ours) =>
     `${perSecond(median(results.map(r => r.rate)))} p50 ${ms(median(results.map(r => r.p50)))} p99 ${ms(slow(results))}`
   const [a, b] = [ours, base].map(results => results.map(r => r.rate)) as [number[], number[]]
   const ratio = ratioOf(a, b)
   const target = p99 === undefined ? {} : { value: slow(ours), target: { atMost: p99, unit: 'ms at p99' } }
-  return { what: one.what, ours: told(ours), baseline: `bare: ${told(base)}`, ratio, ...target }
+  return { what: one.what, ours: textOf(ours), baseline: `bare: ${textOf(base)}`, ratio, ...target }
 }
 
 /** The text of a reply; throws for an error. */

@@ -143,7 +143,7 @@ async function healthRow(socketPath: string, count: number): Promise<Row> {
     ids.push((await call(socketPath, 'POST', '/api/bridges', body)).bridge.id)
   }
   /** Milliseconds until a stream of so many bridges told of each change of one, the middle. */
-  const told = async (followed: readonly string[]) => {
+  const textOf = async (followed: readonly string[]) => {
     let seen = ''
     let wake = () => {}
     const url = `/api/bridges/health/stream?bridge_ids=${followed.join(',')}`
@@ -179,8 +179,8 @@ async function healthRow(socketPath: string, count: number): Promise<Row> {
   }
   const { a, b, ratio } = await pairs(
     3,
-    () => told(ids),
-    () => told(ids.slice(0, 1)),
+    () => textOf(ids),
+    () => textOf(ids.slice(0, 1)),
   )
   return {
     what: `a change of a bridge, durable, until the health stream of ${FOLLOWED} tells of it`,

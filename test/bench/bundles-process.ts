@@ -83,9 +83,9 @@ const handlers = {
   async activate(): Promise<number> {
     const began = performance.now()
     const { activation } = await request('POST', '/api/bundles/activations', REQUEST)
-    const took = performance.now() - began
+    const elapsed = performance.now() - began
     await request('DELETE', `/api/bundles/activations/${activation.id}`)
-    return took
+    return elapsed
   },
 
   /** Milliseconds of so many records of the size of an agent, in one transaction, until it is on the disk. */
@@ -97,11 +97,11 @@ const handlers = {
     await db.tx(t => {
       for (const id of ids) records.put(t, actor, { kind: 'bench.plain', id, scope: { kind: 'global' }, spec })
     })
-    const took = performance.now() - began
+    const elapsedMs = performance.now() - began
     await db.tx(t => {
       for (const id of ids) records.delete(t, actor, { kind: 'bench.plain', id })
     })
-    return took
+    return elapsedMs
   },
 }
 export type BundlesProcess = typeof handlers

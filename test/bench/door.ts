@@ -35,7 +35,7 @@ export async function benchDoor({ program, temp, quick, report }: Context): Prom
     const results = await inTurn(rounds + 1, [busy(ours, load(ours)), busy(bare, load(bare))])
     const gap = await ours.child.call('gap')
     const [checked = [], unchecked = []] = results.map(all => all.slice(1))
-    const told = (all: typeof checked) =>
+    const textOf = (all: typeof checked) =>
       `${perSecond(median(all.map(one => one.rate)))} p50 ${ms(median(all.map(one => one.p50)))}`
     const rates = ratioOf(
       checked.map(({ rate }) => rate),
@@ -45,10 +45,10 @@ export async function benchDoor({ program, temp, quick, report }: Context): Prom
       checked.map(one => one.cpu),
       unchecked.map(one => one.cpu),
     )
-    const baseline = `for everybody: ${told(unchecked)}`
+    const baseline = `for everybody: ${textOf(unchecked)}`
     const judged = by === 'cpu' ? { value: cpu, target: { atMost: 1.05, unit: 'of its processor time' } } : {}
     const target = fresh ? {} : by === 'rate' ? { value: rates, target: { atLeast: 0.9 } } : judged
-    rows.push({ what, ours: `${told(checked)}, gap ${ms(gap)}`, baseline, ratio: rates, ...target })
+    rows.push({ what, ours: `${textOf(checked)}, gap ${ms(gap)}`, baseline, ratio: rates, ...target })
   }
   await measure('a token, keep-alive, 16 clients', 16, false, known, 'cpu')
   await measure('keep-alive, 16 clients', 16, false)

@@ -25,9 +25,9 @@ export async function benchGrown(context: Context): Promise<void> {
     const start = (of: typeof home) => async () => {
       const began = performance.now()
       const daemon = await startDaemon(context, of)
-      const took = performance.now() - began
+      const elapsed = performance.now() - began
       await daemon.stop()
-      return took
+      return elapsed
     }
     await start(home)()
     await start(empty)()

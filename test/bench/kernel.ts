@@ -29,9 +29,9 @@ async function boots(context: Context): Promise<Row[]> {
   const boot = async (home: typeof empty): Promise<number> => {
     const began = performance.now()
     const daemon = await startDaemon(context, home)
-    const took = performance.now() - began
+    const elapsed = performance.now() - began
     await daemon.stop()
-    return took
+    return elapsed
   }
   await boot(empty)
   const rows: Row[] = []
@@ -103,10 +103,10 @@ async function reads(context: Context): Promise<Row[]> {
       ours.map(one => one.p99),
       bare.map(one => one.p99),
     )
-    const told = (all: typeof ours) =>
+    const textOf = (all: typeof ours) =>
       `p50 ${ms(median(all.map(one => one.p50)))} p99 ${ms(median(all.map(one => one.p99)))}`
     const target = { atMost: 3 }
-    rows.push({ what, ours: told(ours), baseline: `bare fastify: ${told(bare)}`, ratio, value: ratio, target })
+    rows.push({ what, ours: textOf(ours), baseline: `bare fastify: ${textOf(bare)}`, ratio, value: ratio, target })
   }
   echo.kill()
   await daemon.stop()

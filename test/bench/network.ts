@@ -58,8 +58,8 @@ export async function benchNetworkHop({ bench, quick, report }: Context): Promis
       () => child.call('messages', rounds, atOnce),
       () => child.call('bare', rounds, atOnce),
     )
-    const told = (ms: number) => `${(ms / atOnce).toFixed(2)} ms`
-    return { ours: told(a), baseline: `bare clients: ${told(b)}`, ratio, value: ratio, target: { atMost: 1.3 } }
+    const textOf = (ms: number) => `${(ms / atOnce).toFixed(2)} ms`
+    return { ours: textOf(a), baseline: `bare clients: ${textOf(b)}`, ratio, value: ratio, target: { atMost: 1.3 } }
   }
   const one = await measure(1)
   const many = await measure(64)

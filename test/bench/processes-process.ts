@@ -26,9 +26,9 @@ async function measured(start: () => Promise<void>, end: () => Promise<void>): P
     longest()
     const began = performance.now()
     await work()
-    const took = performance.now() - began
+    const elapsed = performance.now() - began
     await pause(20)
-    return [took, longest()] as const
+    return [elapsed, longest()] as const
   }
   const [startMs, startGap] = await timed(start)
   const [endMs, endGap] = await timed(end)

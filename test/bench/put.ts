@@ -35,14 +35,14 @@ export async function benchPut(context: Context): Promise<void> {
     const bare = async () => ({ ...(await load(echoSocket, '/echo/#', clients)), gap: 0 })
     const [ours = [], base = []] = (await inTurn(rounds + 1, [put, bare])).map(results => results.slice(1))
     gap = Math.max(gap, ...ours.map(one => one.gap))
-    const told = (results: typeof ours) =>
+    const textOf = (results: typeof ours) =>
       `${perSecond(median(results.map(r => r.rate)))} p50 ${ms(median(results.map(r => r.p50)))}`
     const [a, b] = [ours, base].map(results => results.map(r => r.rate)) as [number[], number[]]
     const ratio = ratioOf(a, b)
     rows.push({
       what: `durable PUT, ${clients} client${clients > 1 ? 's' : ''}`,
-      ours: told(ours),
-      baseline: `bare echo: ${told(base)}`,
+      ours: textOf(ours),
+      baseline: `bare echo: ${textOf(base)}`,
       ratio,
       ...(clients === 64 && { value: ratio, target: { atLeast: 0.3 } }),
     })

@@ -175,9 +175,9 @@ export async function benchStoredSessions(context: Context): Promise<void> {
   const start = (home: typeof many) => async () => {
     const began = performance.now()
     const daemon = await startDaemon(context, home)
-    const took = performance.now() - began
+    const elapsedMs = performance.now() - began
     await daemon.stop()
-    return took
+    return elapsedMs
   }
   const boot = await pairs(rounds, start(many), start(none))
   const daemon = await startDaemon(context, many, { gaps: true })

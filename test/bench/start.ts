@@ -25,9 +25,9 @@ export async function benchStart(context: Context): Promise<void> {
     async () => {
       const began = performance.now()
       const daemon = await startDaemon(context, home)
-      const took = performance.now() - began
+      const elapsed = performance.now() - began
       await daemon.stop()
-      return took
+      return elapsed
     },
     () => timed(nothing),
   )

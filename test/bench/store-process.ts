@@ -102,9 +102,9 @@ function ours() {
       const done = store.checkpoint()
       const blocked = performance.now() - began
       await done
-      const took = performance.now() - began
+      const elapsed = performance.now() - began
       await new Promise(resolve => setTimeout(resolve, 5))
-      return { stall: Math.max(blocked, longest()), took }
+      return { stall: Math.max(blocked, longest()), took: elapsed }
     },
     close: () => store.close(),
   }
@@ -175,8 +175,8 @@ function native() {
       }).immediate()
       const began = performance.now()
       db.pragma('wal_checkpoint(TRUNCATE)')
-      const took = performance.now() - began
-      return { stall: took, took }
+      const elapsed = performance.now() - began
+      return { stall: elapsed, took: elapsed }
     },
     close: () => db.close(),
   }

@@ -62,12 +62,12 @@ export async function benchStore(context: Context): Promise<void> {
 
 function rowOf(what: string, our: Slice[], other: Slice[] | undefined, name: string, target?: Target): Row {
   const rate = (slices: Slice[]) => slices.map(slice => slice.rate)
-  const told = (slices: Slice[]) => `${perSecond(median(rate(slices)))} p50 ${ms(median(slices.map(s => s.p50)))}`
+  const textOf = (slices: Slice[]) => `${perSecond(median(rate(slices)))} p50 ${ms(median(slices.map(s => s.p50)))}`
   const ratio = other && ratioOf(rate(our), rate(other))
   return {
     what,
-    ours: what === '' ? '' : told(our),
-    baseline: other ? `${name}: ${told(other)}` : '',
+    ours: what === '' ? '' : textOf(our),
+    baseline: other ? `${name}: ${textOf(other)}` : '',
     ...(ratio !== undefined && { ratio, value: ratio }),
     ...(target && { target }),
   }

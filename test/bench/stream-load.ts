@@ -116,9 +116,9 @@ const handlers = {
     const began = performance.now()
     await Promise.all(ats.map(([at]) => prompt(socket, at, script)))
     await Promise.all(readers.map(reader => reader.done))
-    const took = performance.now() - began
+    const elapsed = performance.now() - began
     for (const reader of readers) reader.request.destroy()
-    return took
+    return elapsed
   },
   /** One turn, read by many. */
   async readers(socket: string, at: string, last: number, count: number, script: Script): Promise<Seen> {
@@ -135,12 +135,12 @@ const handlers = {
     const began = performance.now()
     await prompt(socket, at, script)
     await Promise.all(readers.map(reader => reader.done))
-    const took = performance.now() - began
+    const elapsedMs = performance.now() - began
     const late = readers.flatMap(reader => reader.late).sort((a, b) => a - b)
     const sum = (of: (reader: Reader) => number) => readers.reduce((all, reader) => all + of(reader), 0)
     for (const reader of readers) reader.request.destroy()
     return {
-      ms: took,
+      ms: elapsedMs,
       frames: sum(reader => reader.frames),
       bytes: sum(reader => reader.bytes),
       p50: quantile(late, 0.5),

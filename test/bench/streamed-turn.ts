@@ -51,7 +51,7 @@ export async function streamedTurn(
     },
   })
   log.append({ type: 'done', turnId: 't', content: {} })
-  const took = performance.now() - began
+  const elapsed = performance.now() - began
   await log.close()
-  return took
+  return elapsed
 }

@@ -18,9 +18,9 @@ export async function benchManyTasks(context: Context): Promise<void> {
   const boot = async (home: typeof empty): Promise<number> => {
     const began = performance.now()
     const daemon = await startDaemon(context, home)
-    const took = performance.now() - began
+    const elapsed = performance.now() - began
     await daemon.stop()
-    return took
+    return elapsed
   }
   for (const home of [many, empty]) await boot(home)
   const boots = await pairs(
@@ -54,11 +54,11 @@ export async function benchManyTasks(context: Context): Promise<void> {
       all.slice(1),
     )
     const p99 = (all: typeof ours) => all.map(one => one.p99)
-    const told = (all: typeof ours) => `p50 ${ms(median(all.map(one => one.p50)))} p99 ${ms(median(p99(all)))}`
+    const textOf = (all: typeof ours) => `p50 ${ms(median(all.map(one => one.p50)))} p99 ${ms(median(p99(all)))}`
     rows.push({
       what: `${view} among ${count} tasks`,
-      ours: told(ours),
-      baseline: `among ${FEW}: ${told(theirs)}`,
+      ours: textOf(ours),
+      baseline: `among ${FEW}: ${textOf(theirs)}`,
       ratio: ratioOf(p99(ours), p99(theirs)),
       value: median(p99(ours)),
       target: { atMost: 20, unit: 'ms, p99' },

@@ -185,9 +185,9 @@ async function startedSession(context: Context): Promise<Row> {
       if (performance.now() - began > PATIENCE_MS) throw new Error('the first turn does not end')
       await pause(1)
     }
-    const took = performance.now() - began
+    const elapsed = performance.now() - began
     await call(socket, 'POST', `${place}/stop`, '{}')
-    return took
+    return elapsed
   }
   const [ours, bare] = begun
   const { a, b, ratio } = await pairs(quick ? 3 : 15, start(ours), start(bare))

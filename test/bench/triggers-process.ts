@@ -121,11 +121,11 @@ const handlers = {
     const emit = async (n: number) => {
       const event = EVENTS[n % EVENTS.length] as string
       const payload = { event, source: 'extension' as const, data: { n } }
-      const asked = performance.now()
+      const startedAt = performance.now()
       const about = { subject: event, cause: REQUEST }
       const { id } = await own.db.tx(t => own.needs.events.emit(t, Observation, payload, about))
       const at = performance.now()
-      written.push(at - asked)
+      written.push(at - startedAt)
       durable.set(id, at)
     }
     for (let n = 0; n < count; ) {

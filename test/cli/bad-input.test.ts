@@ -9,6 +9,7 @@ import type { Entry } from '../../cli/commands/find-command.js'
 import { exitCodes } from '../../cli/fault.js'
 import { textWidth } from '../../cli/show/text.js'
 import { inTree } from '../../plugins/index.js'
+import { label } from '../fixtures/cases.js'
 import { boot, type TestKernel } from '../harness/kernel.js'
 import { FakeDaemon, type Ran, type RunOptions, runCli } from './fake-daemon.js'
 import { data, dist, entries, wordsOf } from './tree.js'
@@ -57,136 +58,113 @@ function wrongWith(
   { code, stdout, stderr }: Ran,
   exits: readonly number[],
 ): string | undefined {
-  const said = `svc ${argv.join(' ')} (exit ${code}):\n${stdout}${stderr}`
-  if (!exits.includes(code)) return `the exit status is not ${exits.join(' or ')}: ${said}`
+  const output = `svc ${argv.join(' ')} (exit ${code}):\n${stdout}${stderr}`
+  if (!exits.includes(code)) return `the exit status is not ${exits.join(' or ')}: ${output}`
   const lines = stderr.trimEnd().split('\n')
   const rows = lines.reduce((sum, line) => sum + Math.max(1, Math.ceil(textWidth(line) / screen.columns)), 0)
-  if (rows > screen.rows) return `more than a screen: ${said}`
-  if (!/^error: \S/.test(stderr)) return `no error is said: ${said}`
-  if (!/\n {2}code: (?:[a-z][a-z0-9]*(?:_[a-z0-9]+)*|AUTONOMY(?:_[A-Z]+)+)\n/.test(stderr)) return `no code: ${said}`
-  if (!/\n {2}next: \S/.test(stderr)) return `nothing says what to do: ${said}`
-  return /\bat .*:\d+:\d+|undefined|\[object/.test(stderr) ? `it is not for people: ${said}` : undefined
-}
-
-/** Runs a mistake in each command it can be made in; at least `least` of them. */
-async function everywhere(
-  context: Context,
-  mistake: (entry: Entry) => readonly string[] | undefined,
-  exits: readonly number[],
-  { least, among = withDaemon }: { least: number; among?: readonly Entry[] },
-): Promise<void> {
-  const wrong: string[] = []
-  let seen = 0
-  for (const entry of among) {
-    const argv = mistake(entry)
-    if (argv === undefined) continue
-    seen++
-    wrong.push(...[wrongWith(argv, await run(context, argv), exits) ?? []].flat())
-  }
-  assert.ok(seen >= least, `only ${seen} commands`)
-  assert.equal(wrong, [])
+  if (rows > screen.rows) return `more than a screen: ${output}`
+  if (!/^error: \S/.test(stderr)) return `no error is said: ${output}`
+  if (!/\n {2}code: (?:[a-z][a-z0-9]*(?:_[a-z0-9]+)*|AUTONOMY(?:_[A-Z]+)+)\n/.test(stderr)) return `no code: ${output}`
+  if (!/\n {2}next: \S/.test(stderr)) return `nothing says what to do: ${output}`
+  return /\bat .*:\d+:\d+|undefined|\[object/.test(stderr) ? `it is not for people: ${output}` : undefined
 }
 
 const example = (entry: Entry) => wordsOf(exampleOf(entry)).slice(1)
 
-test('a command without a daemon exits with 3 and names the command that starts one', async context => {
-  const home = mkdtempSync(join(tmpdir(), 'svc-none-'))
-  const nowhere = { daemon: { home } as FakeDaemon, folder: context.folder }
-  // What is wrong without a daemon may be said first.
-  const needsFile = /--file|^layout validate|^extension (?:install|publish)/
-  const among = withDaemon.filter(
-    ({ path }) =>
-      ![
-        'doctor',
-        'extension disable',
-        'db size',
-        'db verify',
-        'config check',
-        'config set',
-        'config unset',
-        'support bundle',
-      ].includes(path),
-  )
-  await everywhere(
-    nowhere,
-    entry => (needsFile.test(example(entry).join(' ')) ? undefined : example(entry)),
-    [exitCodes.noDaemon],
-    { least: 80, among },
-  )
-  rmSync(home, { recursive: true })
-})
+/** One test of a mistake for each command it can be made in; at least `least` of them. */
+function everywhere(
+  name: string,
+  mistake: (entry: Entry) => readonly string[] | undefined,
+  exits: readonly number[],
+  { least, among = withDaemon, at }: { least: number; among?: readonly Entry[]; at?: (context: Context) => Context },
+): void {
+  const mistakes = among.flatMap(entry => [mistake(entry) ?? []].filter(argv => argv.length > 0))
+  test(`${name}: at least ${least} commands are tried`, () => assert.ok(mistakes.length >= least))
+  for (const argv of mistakes)
+    test(`${name}: svc ${label(argv.join(' '))}`, async context =>
+      assert.is(wrongWith(argv, await run(at?.(context) ?? context, argv), exits), undefined))
+}
 
-test('a missing argument exits with 2 and shows the usage', async context => {
-  await everywhere(
-    context,
-    entry => (requiredOf(entry).length > 0 ? entry.path.split(' ') : undefined),
-    [exitCodes.usage],
-    { least: 60, among: entries },
-  )
-})
+// What is wrong without a daemon may be said first.
+const needsFile = /--file|^layout validate|^extension (?:install|publish)/
+const ANSWERED_OFFLINE = [
+  ...['doctor', 'extension disable', 'db size', 'db verify', 'config check', 'config set', 'config unset'],
+  'support bundle',
+]
+everywhere(
+  'a command without a daemon exits with 3 and names the next step',
+  entry => (needsFile.test(example(entry).join(' ')) ? undefined : example(entry)),
+  [exitCodes.noDaemon],
+  {
+    least: 80,
+    among: withDaemon.filter(({ path }) => !ANSWERED_OFFLINE.includes(path)),
+    at: ({ folder }) => ({ daemon: { home: join(folder, 'no-daemon') } as FakeDaemon, folder }),
+  },
+)
 
-test('a surplus argument or an unknown option exits with 2', async context => {
-  for (const more of ['surplus', '--nonsense']) {
-    const among = entries.filter(entry => requiredOf(entry).length === entry.args.length)
-    await everywhere(context, entry => [...example(entry), more], [exitCodes.usage], { least: 80, among })
-  }
-})
+everywhere(
+  'a missing argument exits with 2',
+  entry => (requiredOf(entry).length > 0 ? entry.path.split(' ') : undefined),
+  [exitCodes.usage],
+  { least: 60, among: entries },
+)
 
-test('an argument that names a missing or unusable thing exits with 4 or gives the reason', async context => {
-  const creates = /(?:create|put|add|install|open|drain|preview|validate|search)$/
-  await everywhere(
-    context,
-    entry => {
-      const args = requiredOf(entry)
-      // Who asks is judged before what is asked for.
-      const isAgents =
-        /^(?:spawn|me notify|ch (?:send|reply|recv)|task (?:begin|heartbeat|complete|fail|release|review start))$/.test(
-          entry.path,
-        )
-      if (args.length === 0 || isAgents || creates.test(entry.path) || entry.path === 'extension install')
-        return undefined
-      const options = example(entry).slice(entry.path.split(' ').length + args.length)
-      return [...entry.path.split(' '), ...args.map(() => 'nothing-like-it'), ...options]
-    },
-    [exitCodes.notFound, exitCodes.usage, exitCodes.invalid, exitCodes.failed],
-    { least: 50 },
-  )
-})
+for (const more of ['surplus', '--nonsense'])
+  everywhere('a surplus word exits with 2', entry => [...example(entry), more], [exitCodes.usage], {
+    least: 80,
+    among: entries.filter(entry => requiredOf(entry).length === entry.args.length),
+  })
 
-test('text for a number exits with 2 and names the option', async context => {
-  await everywhere(
-    context,
-    entry => {
-      const option = entry.options.find(({ type }) => type === 'integer')
-      if (option === undefined) return undefined
-      return [...example(entry), `--${'option' in option ? option.option : option.name}`, 'ten']
-    },
-    [exitCodes.usage],
-    { least: 10, among: entries.filter(({ path }) => !apart.test(path)) },
-  )
-})
+const creates = /(?:create|put|add|install|open|drain|preview|validate|search)$/
+// Who asks is judged before what is asked for.
+const ofAgents =
+  /^(?:spawn|me notify|ch (?:send|reply|recv)|task (?:begin|heartbeat|complete|fail|release|review start))$/
+everywhere(
+  'a missing or unusable thing exits with 4 or gives the reason',
+  entry => {
+    const args = requiredOf(entry)
+    if (
+      args.length === 0 ||
+      ofAgents.test(entry.path) ||
+      creates.test(entry.path) ||
+      entry.path === 'extension install'
+    )
+      return undefined
+    const options = example(entry).slice(entry.path.split(' ').length + args.length)
+    return [...entry.path.split(' '), ...args.map(() => 'nothing-like-it'), ...options]
+  },
+  [exitCodes.notFound, exitCodes.usage, exitCodes.invalid, exitCodes.failed],
+  { least: 50 },
+)
 
-test('a value outside an enumeration exits with 2 and lists the allowed values', async context => {
-  await everywhere(
-    context,
-    entry => {
-      const option = entry.options.find(({ values }) => values !== undefined)
-      if (option === undefined) return undefined
-      return [...example(entry), `--${'option' in option ? option.option : option.name}`, 'nonsense']
-    },
-    [exitCodes.usage],
-    { least: 4 },
-  )
-})
+everywhere(
+  'text for a number exits with 2',
+  entry => {
+    const option = entry.options.find(({ type }) => type === 'integer')
+    if (option === undefined) return undefined
+    return [...example(entry), `--${'option' in option ? option.option : option.name}`, 'ten']
+  },
+  [exitCodes.usage],
+  { least: 10, among: entries.filter(({ path }) => !apart.test(path)) },
+)
 
-test('invalid JSON exits with 2', async context => {
-  await everywhere(
-    context,
-    entry => (entry.kind === 'route' && entry.body !== 'none' ? [...example(entry), '--data', '{"a":'] : undefined),
-    [exitCodes.usage],
-    { least: 5 },
-  )
-})
+everywhere(
+  'a value outside an enumeration exits with 2',
+  entry => {
+    const option = entry.options.find(({ values }) => values !== undefined)
+    if (option === undefined) return undefined
+    return [...example(entry), `--${'option' in option ? option.option : option.name}`, 'nonsense']
+  },
+  [exitCodes.usage],
+  { least: 4 },
+)
+
+everywhere(
+  'invalid JSON exits with 2',
+  entry => (entry.kind === 'route' && entry.body !== 'none' ? [...example(entry), '--data', '{"a":'] : undefined),
+  [exitCodes.usage],
+  { least: 5 },
+)
 
 test('a daemon of another version serves the command, and a warning names the command that aligns them', async context => {
   context.daemon.version = '0.0.1'
@@ -206,25 +184,23 @@ const looks = [
   ...['job list', 'automation runs list', 'extension list', 'bundle list', 'resource list', 'db status'],
 ]
 
-test('on a terminal of 40 columns no line of a list is longer', async context => {
-  for (const look of looks) {
+for (const look of looks)
+  test(`no line is longer than a terminal of 40 columns: svc ${look}`, async context => {
     const { code, stdout } = await run(context, look.split(' '), { tty: true, columns: 40 })
-    assert.is(code, 0, look)
+    assert.is(code, 0)
     // A value that has to be read whole may be longer than the terminal.
     const plain = stdout.replace(new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, 'g'), '')
     const [header = ''] = plain.split('\n')
-    assert.ok(textWidth(header) <= 40 || !/^[A-Z ]+$/.test(header), `${look}: ${header}`)
-  }
-})
+    assert.ok(textWidth(header) <= 40 || !/^[A-Z ]+$/.test(header), header)
+  })
 
-test('output without colours or a terminal has no escape sequence; NO_COLOR applies on a terminal too', async context => {
-  for (const look of looks) {
+for (const look of looks)
+  test(`output without colours or a terminal, and with NO_COLOR, has no escape sequence: svc ${look}`, async context => {
     for (const more of [{}, { tty: true, env: { NO_COLOR: '1' } }, { tty: true, env: { TERM: 'dumb' } }]) {
       const { stdout, stderr } = await run(context, look.split(' '), more)
-      assert.not.ok((stdout + stderr).includes(String.fromCharCode(27)), look)
+      assert.not.ok((stdout + stderr).includes(String.fromCharCode(27)))
     }
-  }
-})
+  })
 
 test('a closed pipe and a locale without UTF-8 are no error', ({ daemon, folder }) => {
   const svc = `'${process.execPath}' '${join(dist, 'bin/svc')}'`

@@ -83,14 +83,14 @@ test(`random arguments and replies give no stack trace and a documented exit cod
         stdin: one(values),
         signal: AbortSignal.timeout(500),
       })
-      const told = `${JSON.stringify(argv)}\n${code}\n${stdout.slice(0, 400)}\n${stderr}`
-      assert.ok(known.has(code), told)
+      const output = `${JSON.stringify(argv)}\n${code}\n${stdout.slice(0, 400)}\n${stderr}`
+      assert.ok(known.has(code), output)
       assert.not.match(
         stdout + stderr,
         /\n\s+at .*[:(]\d+|TypeError|ReferenceError|\[object Object\]|code"?: "?internal/,
-        told,
+        output,
       )
-      if (code !== 0 && code !== exitCodes.interrupted) assert.ok(stdout !== '' || stderr !== '', told)
+      if (code !== 0 && code !== exitCodes.interrupted) assert.ok(stdout !== '' || stderr !== '', output)
       seen.set(code, (seen.get(code) ?? 0) + 1)
     }
   } finally {

@@ -12,7 +12,7 @@ test.before.each(async context => {
 })
 test.after.each(({ daemon }) => daemon.remove())
 
-const asked = (daemon: FakeDaemon) => daemon.asked.splice(0).map(({ method, url }) => `${method} ${url}`)
+const requestsOf = (daemon: FakeDaemon) => daemon.asked.splice(0).map(({ method, url }) => `${method} ${url}`)
 
 test('a record of an unknown kind is stored only with --force', async ({ daemon }) => {
   const kinds = [
@@ -33,10 +33,10 @@ test('a record of an unknown kind is stored only with --force', async ({ daemon 
       `known kinds: automation.job\n  code: kind_unknown\n  next: svc resource put ${kind} x --file spec.json --force`,
     )
   }
-  assert.equal(asked(daemon), ['GET /api/status', 'GET /api/status'])
+  assert.equal(requestsOf(daemon), ['GET /api/status', 'GET /api/status'])
   assert.is((await put('nope', 'x', '--force')).code, 0)
   assert.is((await put('automation.job', 'x')).code, 0)
-  assert.equal(asked(daemon).at(0), 'PUT /api/resources/nope/x')
+  assert.equal(requestsOf(daemon).at(0), 'PUT /api/resources/nope/x')
 })
 
 test('an extension is installed after a yes on a terminal, and at once with --yes or without a terminal', async ({
@@ -59,7 +59,7 @@ test('an extension is installed after a yes on a terminal, and at once with --ye
     const argv = ['extension', 'install', './acme.hello', ...more]
     const ran = await runCli(daemon.home, argv, { data, root: dist, ...(typed && { typed }) })
     assert.is(ran.code, 0, ran.stderr)
-    return asked(daemon).includes('POST /api/extensions')
+    return requestsOf(daemon).includes('POST /api/extensions')
   }
   assert.is(await install(), true, 'no terminal')
   assert.is(await install(['y']), true)

@@ -4,9 +4,9 @@ import { Interrupts } from '../../cli/interrupts.js'
 
 /** What is told, in order; `end` is the end of the command. */
 function scene() {
-  const told: string[] = []
-  const say = (what: string) => () => void told.push(what)
-  return { told, say, interrupts: new Interrupts(say('end')) }
+  const notices: string[] = []
+  const say = (what: string) => () => void notices.push(what)
+  return { told: notices, say, interrupts: new Interrupts(say('end')) }
 }
 
 test('the newest handler gets Ctrl-C, once; then the command ends', () => {

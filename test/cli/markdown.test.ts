@@ -122,9 +122,9 @@ test('tables, links and emphasis are the same however the text is split into chu
 
 test('a hostile text takes time proportional to its length', () => {
   const time = (text: string) => {
-    const begun = performance.now()
+    const startedAt = performance.now()
     shown(text)
-    return performance.now() - begun
+    return performance.now() - startedAt
   }
   for (const piece of ['[', '*a', '_b ', '[x](', '|', '| a\n']) {
     time(piece.repeat(2000))

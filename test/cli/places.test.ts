@@ -61,8 +61,8 @@ test('--global means no workspace, also within one', async ({ daemon }) => {
   assert.equal((await svc('skill', 'disable', 'greet')).asked, [`/api/skills/greet/disable?workspace=${app.id}`])
   assert.equal((await svc('skill', 'disable', 'greet', '--global')).asked, ['/api/skills/greet/disable'])
   for (const option of ['--global', '--everywhere']) {
-    const { asked, stderr } = await svc('agent', 'create', 'zoe', '--prompt', 'p', option)
-    assert.not(asked.join().includes(app.id), stderr)
+    const { asked: requests, stderr } = await svc('agent', 'create', 'zoe', '--prompt', 'p', option)
+    assert.not(requests.join().includes(app.id), stderr)
   }
   for (const args of [
     ['job', 'list', '--global', '--workspace', 'app'],

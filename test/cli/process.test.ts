@@ -161,12 +161,12 @@ test('a table on a terminal fits it', async ({ daemon }) => {
 })
 
 test('Ctrl-C with an unresponsive daemon exits with 130 and no message', async ({ daemon }) => {
-  const asked = new Promise<void>(resolve => {
+  const request = new Promise<void>(resolve => {
     daemon.answer('GET /api/things', () => resolve())
   })
   const waiting = svc(daemon.home, 'thing', 'list')
   const ended = result(waiting)
-  await asked
+  await request
   waiting.kill('SIGINT')
   assert.equal(await ended, { code: 130, signal: null, stdout: '', stderr: '' })
 })

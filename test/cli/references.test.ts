@@ -7,6 +7,7 @@ import { exitCodes } from '../../cli/fault.js'
 import { FakeDaemon, runCli } from './fake-daemon.js'
 import { data, dist, entries } from './tree.js'
 
+const rule = suite('id arguments')
 const test = suite<{ daemon: FakeDaemon }>('references in place of ids')
 
 test.before.each(async context => {
@@ -65,22 +66,24 @@ const resolves = (entry: Entry, name: string) => {
   return wanted !== undefined && listOf(wanted.name, entry, data, {}) !== undefined
 }
 
-test('every id argument takes @last, a unique prefix and a name, or is listed as an exception', () => {
-  const open: string[] = []
-  let seen = 0
-  for (const entry of entries)
-    for (const { name } of entry.kind === 'local' ? [] : entry.args) {
-      if (!/(?:^|_)id$|^session$/.test(name)) continue
-      if (resolves(entry, name)) seen++
-      else open.push(`${entry.path} ${name}`)
-    }
-  assert.equal(
-    open.filter(one => !Object.hasOwn(whole, one)),
-    [],
-    'put the thing into `idPrefixes`, or the argument into the table of this test',
+const ids = entries.flatMap(entry =>
+  (entry.kind === 'local' ? [] : entry.args).flatMap(({ name }) =>
+    /(?:^|_)id$|^session$/.test(name) ? [{ entry, name, at: `${entry.path} ${name}` }] : [],
+  ),
+)
+for (const { entry, name, at } of ids)
+  rule(`the argument ${at} takes ${Object.hasOwn(whole, at) ? 'an id' : '@last, a unique prefix and a name'}`, () =>
+    assert.is(
+      resolves(entry, name) || Object.hasOwn(whole, at),
+      true,
+      'put the thing into `idPrefixes`, or the argument into the table of this test',
+    ),
   )
-  assert.ok(seen > 40, `${seen}`)
-})
+
+rule('most id arguments take @last, a unique prefix and a name', () =>
+  assert.ok(ids.filter(({ entry, name }) => resolves(entry, name)).length > 40),
+)
+rule.run()
 
 const sessions = [
   { id: 'ses_aa00000000000000', name: 'first', created_at: '2030-01-01T00:00:00Z' },
@@ -122,18 +125,18 @@ test('archived items are found by name and prefix; why and audit take names of s
   daemon.reply('GET /api/tasks', 200, { tasks: [], page })
   daemon.reply('GET /api/audit/why', 200, { end: 'request', chain: [] })
   daemon.reply('GET /api/audit', 200, { entries: [], page })
-  const asked = async (...args: string[]) => {
+  const requestOf = async (...args: string[]) => {
     const { code, stderr } = await runCli(daemon.home, args, { data, root: dist })
     assert.is(code, 0, stderr)
     return daemon.asked.splice(0).at(-1)?.url
   }
   const restored = '/api/workspaces/ws_1/sessions/ses_cc00000000000000/unarchive'
-  assert.is(await asked('session', 'unarchive', 'ses_cc'), restored)
-  assert.is(await asked('session', 'unarchive', 'old one'), restored)
-  assert.is(await asked('why', 'old one'), '/api/audit/why?id=ses_cc00000000000000')
-  assert.is(await asked('why', 'night'), '/api/audit/why?id=job_ad00000000000000')
-  assert.is(await asked('audit', 'list', '--subject', 'night'), '/api/audit?subject=job_ad00000000000000')
-  assert.is(await asked('audit', 'list', '--subject', 'agents'), '/api/audit?subject=agents')
+  assert.is(await requestOf('session', 'unarchive', 'ses_cc'), restored)
+  assert.is(await requestOf('session', 'unarchive', 'old one'), restored)
+  assert.is(await requestOf('why', 'old one'), '/api/audit/why?id=ses_cc00000000000000')
+  assert.is(await requestOf('why', 'night'), '/api/audit/why?id=job_ad00000000000000')
+  assert.is(await requestOf('audit', 'list', '--subject', 'night'), '/api/audit?subject=job_ad00000000000000')
+  assert.is(await requestOf('audit', 'list', '--subject', 'agents'), '/api/audit?subject=agents')
 })
 
 test('a run of a task is found by @last and prefix, a task by identifier or draft, a budget by its task', async ({
@@ -154,18 +157,21 @@ test('a run of a task is found by @last and prefix, a task by identifier or draf
   daemon.reply('POST /api/tasks/task_ac00000000000000/publish', 200, { task: {} })
   daemon.reply('GET /api/budgets/task/task_ac00000000000000', 200, { budget: {} })
   daemon.reply('GET /api/budgets/agent/coder', 200, { budget: {} })
-  const asked = async (...args: string[]) => {
+  const requestOf = async (...args: string[]) => {
     const { code, stderr } = await runCli(daemon.home, args, { data, root: dist })
     assert.is(code, 0, stderr)
     return daemon.asked.splice(0).map(({ url }) => url)
   }
-  assert.equal(await asked('task', 'run', 'show', '@last'), ['/api/task-runs', '/api/task-runs/trun_bc00000000000000'])
-  assert.is((await asked('task', 'run', 'show', 'trun_a')).at(-1), '/api/task-runs/trun_ac00000000000000')
-  assert.is((await asked('task', 'retry', '@last')).at(-1), '/api/runs/trun_bc00000000000000/retry')
+  assert.equal(await requestOf('task', 'run', 'show', '@last'), [
+    '/api/task-runs',
+    '/api/task-runs/trun_bc00000000000000',
+  ])
+  assert.is((await requestOf('task', 'run', 'show', 'trun_a')).at(-1), '/api/task-runs/trun_ac00000000000000')
+  assert.is((await requestOf('task', 'retry', '@last')).at(-1), '/api/runs/trun_bc00000000000000/retry')
   const published = ['/api/tasks?include_drafts=true', '/api/tasks/task_ac00000000000000/publish']
-  assert.equal(await asked('task', 'publish', 'WEB-12'), published)
-  assert.is((await asked('budget', 'show', 'task', '@last')).at(-1), '/api/budgets/task/task_ac00000000000000')
-  assert.equal(await asked('budget', 'show', 'agent', 'coder'), ['/api/budgets/agent/coder'])
+  assert.equal(await requestOf('task', 'publish', 'WEB-12'), published)
+  assert.is((await requestOf('budget', 'show', 'task', '@last')).at(-1), '/api/budgets/task/task_ac00000000000000')
+  assert.equal(await requestOf('budget', 'show', 'agent', 'coder'), ['/api/budgets/agent/coder'])
 })
 
 test('a bridge is found by @last, prefix and display name, also as one of several arguments', async ({ daemon }) => {
@@ -181,20 +187,20 @@ test('a bridge is found by @last, prefix and display name, also as one of severa
     daemon.reply(`GET /api/bridges/${id}`, 200, { bridge: {} })
     daemon.reply(`GET /api/bridges/${id}/secret-bindings`, 200, { bindings: [] })
   }
-  const asked = async (...args: string[]) => {
+  const requestOf = async (...args: string[]) => {
     const { code, stderr } = await runCli(daemon.home, args, { data, root: dist })
     assert.is(code, 0, stderr)
     return daemon.asked.splice(0).at(-1)
   }
-  assert.is((await asked('bridge', 'get', '@last'))?.url, '/api/bridges/bri_ac00000000000000')
-  assert.is((await asked('bridge', 'get', 'bri_b'))?.url, '/api/bridges/bri_bc00000000000000')
-  assert.is((await asked('bridge', 'get', 'Team chat'))?.url, '/api/bridges/bri_ac00000000000000')
-  const bindings = await asked('bridge', 'secret-bindings', 'list', 'Support')
+  assert.is((await requestOf('bridge', 'get', '@last'))?.url, '/api/bridges/bri_ac00000000000000')
+  assert.is((await requestOf('bridge', 'get', 'bri_b'))?.url, '/api/bridges/bri_bc00000000000000')
+  assert.is((await requestOf('bridge', 'get', 'Team chat'))?.url, '/api/bridges/bri_ac00000000000000')
+  const bindings = await requestOf('bridge', 'secret-bindings', 'list', 'Support')
   assert.is(bindings?.url, '/api/bridges/bri_bc00000000000000/secret-bindings')
-  const manifest = await asked('bridge', 'manifest', 'slack', '@last')
+  const manifest = await requestOf('bridge', 'manifest', 'slack', '@last')
   assert.is(manifest?.url, '/api/bridges/providers/slack/manifest?instance=bri_ac00000000000000')
   const room = ['--delivery-mode', 'direct-send', '--scope', 'global', '--group-id', 'C1']
-  const told = await asked('task', 'notification', 'add', 'task_ac00000000000000', 'Support', ...room)
+  const told = await requestOf('task', 'notification', 'add', 'task_ac00000000000000', 'Support', ...room)
   assert.match(JSON.stringify(told?.body), '"bri_bc00000000000000"')
 })
 

@@ -11,6 +11,7 @@ import { data, dist, entries } from './tree.js'
 const docs = path.join(path.dirname(fileURLToPath(import.meta.url)), '../../docs')
 const rules = readFileSync(path.join(docs, 'cli.md'), 'utf8')
 const glossary = readFileSync(path.join(docs, 'glossary.md'), 'utf8')
+const rule = suite('rules of the command names')
 const test = suite<{ daemon: FakeDaemon }>('command line rules')
 
 test.before.each(async context => {
@@ -28,50 +29,47 @@ const named = (words: string) => {
 const noOrder = /^(?:A|An|The|One|What|Which|Where|Whether|Everything|[A-Z]\w*[^s]s)$/
 const verbsOnS = /^(?:Press|Focus|Process|Dismiss|Compress|Pass|Discuss)$/
 
-test('every summary is an imperative without a full stop', () => {
-  const wrong = entries.filter(({ summary }) => {
+for (const { path, summary } of entries)
+  rule(`the summary of svc ${path} is an imperative without a full stop`, () => {
     const [first = ''] = summary.split(/[ ,:;]/)
-    return summary.endsWith('.') || (noOrder.test(first) && !verbsOnS.test(first))
+    assert.not.ok(summary.endsWith('.'), summary)
+    assert.not.ok(noOrder.test(first) && !verbsOnS.test(first), summary)
   })
-  assert.equal(
-    wrong.map(({ path, summary }) => `${path}: ${summary}`),
-    [],
-  )
-})
 
-test('a group has its plural as an alias, a nested group its own name', () => {
-  for (const { path } of entries) {
-    const [group, ...rest] = path.split(' ')
-    if (rest.length === 0 || group?.endsWith('s')) continue
-    assert.is(named([`${group}s`, ...rest].join(' ')), path)
-  }
-  for (const words of ['job list', 'jobs list', 'automation job list', 'jobs'])
-    assert.is(named(words), 'automation jobs list', words)
-})
+for (const { path } of entries) {
+  const [group, ...rest] = path.split(' ')
+  if (rest.length > 0 && !group?.endsWith('s'))
+    rule(`the plural ${group}s names svc ${path}`, () => assert.is(named([`${group}s`, ...rest].join(' ')), path))
+}
 
-test('show, create, update and delete work in each group with such a command under another name', () => {
-  const others = {
-    show: ['info', 'get', 'inspect', 'lookup', 'status'],
-    create: ['new', 'add', 'put', 'register', 'activate', 'propose', 'open', 'init', 'install'],
-    update: ['edit', 'rename', 'set', 'put', 'write'],
-    delete: ['remove', 'unset', 'reset', 'deactivate'],
-  }
-  let seen = 0
-  for (const { path } of entries) {
-    const words = path.split(' ')
-    const last = words.pop() as string
-    for (const [verb, names] of Object.entries(others)) {
-      const typed = [...words, verb].join(' ')
-      const isFirst = last === names.find(name => entries.some(entry => entry.path === [...words, name].join(' ')))
-      if (words.length === 0 || !isFirst || entries.some(entry => `${entry.path} `.startsWith(`${typed} `))) continue
-      assert.is(named(typed), path, typed)
-      seen++
-    }
-  }
-  assert.ok(seen > 40, `${seen}`)
+for (const words of ['job list', 'jobs list', 'automation job list', 'jobs'])
+  rule(`svc ${words} lists jobs`, () => assert.is(named(words), 'automation jobs list'))
+
+const others = {
+  show: ['info', 'get', 'inspect', 'lookup', 'status'],
+  create: ['new', 'add', 'put', 'register', 'activate', 'propose', 'open', 'init', 'install'],
+  update: ['edit', 'rename', 'set', 'put', 'write'],
+  delete: ['remove', 'unset', 'reset', 'deactivate'],
+}
+/** Commands with the words of their standard verb. */
+const standard = entries.flatMap(({ path }) => {
+  const words = path.split(' ')
+  const last = words.pop() as string
+  return Object.entries(others).flatMap(([verb, names]) => {
+    const typed = [...words, verb].join(' ')
+    const isFirst = last === names.find(name => entries.some(entry => entry.path === [...words, name].join(' ')))
+    if (words.length === 0 || !isFirst || entries.some(entry => `${entry.path} `.startsWith(`${typed} `))) return []
+    return [[typed, path] as const]
+  })
+})
+for (const [typed, path] of standard)
+  rule(`the standard verb svc ${typed} is svc ${path}`, () => assert.is(named(typed), path))
+
+rule('standard verbs are aliases of many commands, and existing commands keep their names', () => {
+  assert.ok(standard.length > 40, `${standard.length}`)
   assert.is(named('job pause'), 'automation jobs disable')
   assert.is(named('job resume'), 'automation jobs enable')
-  assert.is(named('session resume'), 'session resume', 'what is there keeps its name')
+  assert.is(named('session resume'), 'session resume')
 })
 
 /** Commands that replace or delete something without a standard verb: words of the field for what two sides agree on. */
@@ -84,21 +82,23 @@ const DOMAIN_VERBS = [
   'network withdraw',
 ]
 
-test('a group that changes or deletes something has the standard verb as name or alias', () => {
-  const wanted: Readonly<Record<string, readonly string[]>> = {
-    PATCH: ['update'],
-    PUT: ['create', 'update'],
-    DELETE: ['delete'],
-  }
-  const lacking = entries.flatMap(entry => {
-    const [last = '', ...words] = entry.path.split(' ').reverse()
-    const group = words.reverse().join(' ')
-    const standard = 'method' in entry ? (wanted[entry.method] ?? []) : []
+const verbsOf: Readonly<Record<string, readonly string[]>> = {
+  PATCH: ['update'],
+  PUT: ['create', 'update'],
+  DELETE: ['delete'],
+}
+for (const entry of entries) {
+  const [last = '', ...words] = entry.path.split(' ').reverse()
+  const group = words.reverse().join(' ')
+  const verbs = 'method' in entry ? (verbsOf[entry.method] ?? []) : []
+  if (group === '' || verbs.length === 0) continue
+  const isDomainVerb = DOMAIN_VERBS.includes(entry.path)
+  rule(`the group of svc ${entry.path} has ${isDomainVerb ? 'no standard verb' : verbs.join(' or ')}`, () => {
     const isKnown = (verb: string) => verb === last || entries.some(({ path }) => path === named(`${group} ${verb}`))
-    return group === '' || standard.length === 0 || standard.some(isKnown) ? [] : [entry.path]
+    assert.is(verbs.some(isKnown), !isDomainVerb)
   })
-  assert.equal(lacking.sort(), DOMAIN_VERBS)
-})
+}
+rule.run()
 
 const jobs = [
   { id: 'job_aa00000000000000', name: 'nightly', created_at: '2030-01-01T00:00:00Z' },
@@ -109,13 +109,13 @@ const jobs = [
 
 test('a job is found by id without a request, by name, by unique prefix, and by @last', async ({ daemon }) => {
   const svc = (...argv: string[]) => runCli(daemon.home, argv, { data, root: dist })
-  const asked = () => daemon.asked.splice(0).map(({ method, url }) => `${method} ${url}`)
+  const requestsOf = () => daemon.asked.splice(0).map(({ method, url }) => `${method} ${url}`)
   daemon.reply('GET /api/automation/jobs', 200, { jobs, page: { has_more: false, limit: 50 } })
   for (const { id } of jobs) daemon.reply(`GET /api/automation/jobs/${id}`, 200, { job: { id } })
   const get = async (text: string) => {
     const { code, stderr } = await svc('job', 'show', text)
     assert.is(code, 0, stderr)
-    return asked()
+    return requestsOf()
   }
   const list = 'GET /api/automation/jobs'
   assert.equal(await get('job_aa00000000000000'), ['GET /api/automation/jobs/job_aa00000000000000'])
@@ -134,16 +134,16 @@ test('a job is found by id without a request, by name, by unique prefix, and by 
     several.stderr,
     /job_b is ambiguous: job_b000000000000000 \(job_a\), job_b100000000000000 \(yearly\)\n {2}code: ambiguous_reference/,
   )
-  assert.equal(asked(), [list], 'nothing was deleted')
+  assert.equal(requestsOf(), [list], 'nothing was deleted')
   // A daemon with a single job: what any id begins with must not be taken for it.
   daemon.reply(list, 200, { jobs: jobs.slice(0, 1), page: { has_more: false, limit: 50 } })
   for (const text of ['j', 'job_']) {
     assert.is((await svc('job', 'delete', text)).code, exitCodes.notFound)
-    assert.equal(asked(), [list, `DELETE /api/automation/jobs/${text}`])
+    assert.equal(requestsOf(), [list, `DELETE /api/automation/jobs/${text}`])
   }
   const none = await svc('job', 'delete', 'nobody')
   assert.is(none.code, exitCodes.notFound)
-  assert.equal(asked(), [list, 'DELETE /api/automation/jobs/nobody'])
+  assert.equal(requestsOf(), [list, 'DELETE /api/automation/jobs/nobody'])
 })
 
 test('names are searched on every page of a list', async ({ daemon }) => {

@@ -94,9 +94,9 @@ test('typed text is set aside during a question and restored after it', async ()
 })
 
 test('Tab inserts the completion at the cursor', async () => {
-  const asked: string[] = []
+  const requests: string[] = []
   const complete = async (before: string) => {
-    asked.push(before)
+    requests.push(before)
     return before === 'see @ma' ? 'see @src/main.ts ' : undefined
   }
   const { type, takes, close, shown } = open({ complete })
@@ -104,7 +104,7 @@ test('Tab inserts the completion at the cursor', async () => {
   await eventually(async () => shown().includes('src/main.ts'), 'the file')
   type('now\t\r')
   assert.equal(await takes(), ['see @src/main.ts now'])
-  assert.equal(asked, ['see @ma', 'see @src/main.ts now'])
+  assert.equal(requests, ['see @ma', 'see @src/main.ts now'])
   close()
 })
 

@@ -258,10 +258,10 @@ test('linger is read from the file of logind, also for domain users, and set by 
 })
 
 test('a stop is bounded when the daemon does not report its turns', async () => {
-  const asked: string[] = []
+  const requests: string[] = []
   const kernel = {
     inject: ({ url }: { url: string }) => {
-      asked.push(url)
+      requests.push(url)
       return url === '/api/drain' ? Promise.resolve({ status: 200, body: '{}' }) : new Promise(() => {})
     },
   }
@@ -269,7 +269,7 @@ test('a stop is bounded when the daemon does not report its turns', async () => 
   const logged: string[] = []
   const log = ({ msg }: { msg: string }) => logged.push(msg)
   await waitForTurns(kernel as never, { extend: () => {} } as never, 20, again.signal, log as never)
-  assert.equal(asked, ['/api/drain', '/api/status'])
+  assert.equal(requests, ['/api/drain', '/api/status'])
   assert.match(logged.join(), 'does not say whether turns run')
   const endless = waitForTurns(kernel as never, { extend: () => {} } as never, 3_600_000, again.signal, log as never)
   again.abort()

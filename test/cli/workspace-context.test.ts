@@ -14,15 +14,15 @@ test.after.each(({ folder }) => rmSync(folder, { recursive: true, force: true })
 
 /** A daemon with a session and a workspace around `folder`, which it tells by path. */
 function world(folder: string) {
-  const asked: string[] = []
+  const requests: string[] = []
   const request = async (_method: string, path: string): Promise<unknown> => {
-    asked.push(path)
+    requests.push(path)
     if (path === '/api/sessions/ses_1/owner') return { workspace_id: 'ws_session' }
     if (path.startsWith('/api/sessions/')) throw new CliFault('session_not_found', 'there is no such session')
     const wanted = new URLSearchParams(path.split('?')[1]).get('path')
     return { workspaces: wanted === folder ? [{ id: 'ws_here', root_dir: folder }] : [] }
   }
-  return { asked, client: { request } }
+  return { asked: requests, client: { request } }
 }
 
 test('a path becomes absolute, an id and a name stay', () => {
@@ -42,9 +42,9 @@ test('the workspace comes from SVC_WORKSPACE, then the current session, then the
   assert.is(await current({ SVC_SESSION_ID: 'ses_gone' }), 'ws_here')
   assert.is(await current({ SVC_WORKSPACE: '' }), 'ws_here')
   assert.is(await current({}, '/'), undefined)
-  const { asked, client } = world(folder)
+  const { asked: requests, client } = world(folder)
   await currentWorkspace({ env: { SVC_WORKSPACE: 'app' }, cwd: folder }, client)
-  assert.equal(asked, [])
+  assert.equal(requests, [])
 })
 
 test.run()

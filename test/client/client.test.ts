@@ -58,8 +58,11 @@ test('both transports send typed values and return bodies by status', async () =
       listed.body.records.map(record => record.id),
       [id],
     )
-    const gone = await svc.deleteResourcesByKindById({ path: { kind: 'test.note', id }, body: { expected_version: 2 } })
-    assert.equal(gone, { status: 204, body: undefined })
+    const removal = await svc.deleteResourcesByKindById({
+      path: { kind: 'test.note', id },
+      body: { expected_version: 2 },
+    })
+    assert.equal(removal, { status: 204, body: undefined })
     assert.is((await svc.getStatus()).body.schema_version, '1')
   }
   await doors.close()
@@ -113,17 +116,18 @@ test('a missing daemon, a broken reply, an abort and a missing parameter have di
 test('a stream resumes after its last id, without gap or repetition, and ends with the daemon', async () => {
   const home = await temporaryFolder('client')
   const socket = path.join(home, 'stream.sock')
-  const asked: (string | undefined)[] = []
+  const requests: (string | undefined)[] = []
   const server = http.createServer((request, response) => {
     const after = request.headers['last-event-id'] as string | undefined
-    asked.push(after)
+    requests.push(after)
     const event = (n: number) => `id: ${n}\nevent: part\ndata: {"n":${n}}\n\n`
-    if (asked.length === 3) return response.writeHead(503, { 'content-type': 'application/json' }).end('{"error":"no"}')
+    if (requests.length === 3)
+      return response.writeHead(503, { 'content-type': 'application/json' }).end('{"error":"no"}')
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     const from = Number(after ?? 0)
     response.write(`${event(from + 1)}${event(from + 2)}`)
-    if (asked.length === 1) response.write('event: closing\ndata: {}\n\n')
-    else if (asked.length === 2) setTimeout(() => response.destroy(), 20)
+    if (requests.length === 1) response.write('event: closing\ndata: {}\n\n')
+    else if (requests.length === 2) setTimeout(() => response.destroy(), 20)
     else response.end(event(from + 3))
   })
   await new Promise<void>(resolve => server.listen(socket, resolve))
@@ -134,7 +138,7 @@ test('a stream resumes after its last id, without gap or repetition, and ends wi
   })
   for await (const event of events) ids.push(event.id)
   assert.equal(ids, ['11', '12', '13', '14', '15', '16', '17'])
-  assert.equal(asked, ['10', '12', '14', '14'])
+  assert.equal(requests, ['10', '12', '14', '14'])
 
   const abort = new AbortController()
   const endless = createClient({ socket }).getWorkspacesByWorkspaceIdSessionsBySessionIdStream({

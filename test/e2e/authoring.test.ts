@@ -225,12 +225,12 @@ test('dev unlinks at every end; after a kill the doctor names the link and remov
   }
   const dev = at.start(['extension', 'dev', 'acme.ends'])
   await dev.shows(/loaded, version 0\.1\.0, active/)
-  const told = async () => (await at.json<{ items: { code: string }[] }>('doctor')).items.map(({ code }) => code)
-  assert.not.ok((await told()).includes('extension_linked'))
+  const itemsOf = async () => (await at.json<{ items: { code: string }[] }>('doctor')).items.map(({ code }) => code)
+  assert.not.ok((await itemsOf()).includes('extension_linked'))
   dev.child.kill('SIGKILL')
   await dev.ended
   await until(
-    async () => (await told()).includes('extension_linked') || undefined,
+    async () => (await itemsOf()).includes('extension_linked') || undefined,
     60_000,
     () => 'a finding',
   )

@@ -30,7 +30,7 @@ test.after(async () => {
 })
 
 /** What a request told the model, without the prompt of the agent itself. */
-const told = (asked = model.asked.at(-1)) => JSON.stringify(asked?.messages.slice(1))
+const told = (request = model.asked.at(-1)) => JSON.stringify(request?.messages.slice(1))
 const says = ({ messages }: Asked, text: string) => String(messages.at(-1)?.content).includes(text)
 const prompt = (id: string, text: string) => svc.svc('session', 'prompt', id, text)
 
@@ -57,8 +57,8 @@ async function goesOn(id: string): Promise<void> {
 
 test('a hanging endpoint: the turn is canceled, and queued guidance is used', async () => {
   const id = await newSession()
-  model.script(asked =>
-    says(asked, 'left door') ? { text: 'I take the left door.' } : { text: 'thinking about it', hangs: true },
+  model.script(request =>
+    says(request, 'left door') ? { text: 'I take the left door.' } : { text: 'thinking about it', hangs: true },
   )
   const turn = svc.start(['session', 'prompt', id, 'which door?'])
   await turn.shows(/thinking about it/)
@@ -76,7 +76,7 @@ test('a dropping endpoint: the turn fails with a message, and a removed turn is 
   assert.is.not(code, 0)
   assert.match(stdout + stderr, /dropped|cut|ended/)
   assert.is(
-    model.asked.filter(asked => says(asked, 'remember crimson')).length,
+    model.asked.filter(request => says(request, 'remember crimson')).length,
     2,
     'tried once more, for nothing had come',
   )
@@ -88,7 +88,7 @@ test('a dropping endpoint: the turn fails with a message, and a removed turn is 
 
 test('a flooding endpoint: other requests are answered, and a cancel ends the turn', async () => {
   const [id, other] = [await newSession(), await newSession()]
-  model.script(asked => (says(asked, 'flood') ? { endless: 'spam '.repeat(20) } : { text: 'quiet' }))
+  model.script(request => (says(request, 'flood') ? { endless: 'spam '.repeat(20) } : { text: 'quiet' }))
   const turn = svc.start(['session', 'prompt', id, 'flood me'])
   await turn.shows(/spam/)
   assert.match(await prompt(other, 'how is it?'), 'quiet')

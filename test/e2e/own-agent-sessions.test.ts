@@ -27,10 +27,10 @@ test.after(async () => {
 })
 
 /** What a request told the model, without the prompt of the agent itself. */
-const told = (asked = model.asked.at(-1)) => JSON.stringify(asked?.messages.slice(1))
+const told = (request = model.asked.at(-1)) => JSON.stringify(request?.messages.slice(1))
 /** What a request said last. */
 const last = ({ messages }: Asked) => messages.at(-1)!
-const says = (asked: Asked, text: string) => String(last(asked).content).includes(text)
+const says = (request: Asked, text: string) => String(last(request).content).includes(text)
 
 async function newSession(sandbox: string, permissions = 'approve-all'): Promise<string> {
   const options = ['--sandbox', sandbox, '--permissions', permissions, '--json']
@@ -49,10 +49,10 @@ for (const sandbox of ['none', 'default']) {
   test(`${where} guidance is delivered with the result of the running tool`, async () => {
     const id = await newSession(sandbox)
     const command = `until [ -e ${file('go')} ]; do sleep 0.1; done; echo tooled`
-    model.script(asked => {
-      if (says(asked, 'go slowly')) return use('run', { command })
+    model.script(request => {
+      if (says(request, 'go slowly')) return use('run', { command })
       // A model takes a while: guidance that came meanwhile is in time.
-      return last(asked).role === 'tool' ? { text: 'I go on.', sleepMs: 10_000 } : { text: 'I take the left door.' }
+      return last(request).role === 'tool' ? { text: 'I go on.', sleepMs: 10_000 } : { text: 'I take the left door.' }
     })
     const begun = model.asked.length
     const turn = svc.start(['session', 'prompt', id, 'go slowly'])

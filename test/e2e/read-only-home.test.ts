@@ -42,11 +42,11 @@ test('no daemon starts on a read-only file system, and every refusal names the r
       if (note === 'there') at.writeHome('stop-asked.json', '{}')
       else rmSync(join(at.home, 'stop-asked.json'), { force: true })
       const { code, stderr } = onReadOnly(at, ...args)
-      const said = `${args.join(' ')}: ${code} ${stderr}`
-      assert.is.not(code, 0, said)
-      assert.match(stderr, /read-only/, said)
-      assert.not.match(stderr, /code: internal/, said)
-      assert.match(stderr, /next: mount it for writing/, said)
+      const output = `${args.join(' ')}: ${code} ${stderr}`
+      assert.is.not(code, 0, output)
+      assert.match(stderr, /read-only/, output)
+      assert.not.match(stderr, /code: internal/, output)
+      assert.match(stderr, /next: mount it for writing/, output)
     }
 })
 

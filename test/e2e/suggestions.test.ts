@@ -47,8 +47,12 @@ test('every command suggested by an error or a doctor item gets an answer from a
       items: { suggested_command?: string }[]
     }
     const { head } = JSON.parse((await svc(['audit', 'verify', '--json'])).stdout) as { head: string }
-    const told = items.flatMap(({ suggested_command: text }) => (text?.startsWith('svc ') ? text.split(' && ') : []))
-    const commands = new Set([...told, ...suggestions().flatMap(({ whole }) => whole)].map(text => filled(text, head)))
+    const fromDoctor = items.flatMap(({ suggested_command: text }) =>
+      text?.startsWith('svc ') ? text.split(' && ') : [],
+    )
+    const commands = new Set(
+      [...fromDoctor, ...suggestions().flatMap(({ whole }) => whole)].map(text => filled(text, head)),
+    )
     const wrong: string[] = []
     let seen = 0
     for (const command of commands) {

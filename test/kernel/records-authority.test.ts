@@ -1,6 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type Actor, Fault, operator, pluginActor } from '../../kernel/plugin.js'
+import { testCases } from '../fixtures/cases.js'
 import { everywhere, extension, garden, leaf, outcomeOf } from './fixtures/keeper.js'
 
 const desk: Actor = { kind: 'operator', id: 'desk', owner: { kind: 'operator', id: 'desk' }, source: operator.source }
@@ -21,39 +22,44 @@ test('an extension cannot write a single record, whatever its grants', async () 
   await host.close()
 })
 
-test('grants and the largest scope limit writes; operator and daemon are not limited', async () => {
-  const { host, put, remove } = await garden()
-  const table: [string, Partial<Actor>, object, string][] = [
-    ['no grants', {}, {}, 'done'],
-    ['empty grants', { grantedKinds: [], grantedScopes: [] }, {}, 'done'],
-    ['kind granted', { grantedKinds: ['leaf'] }, {}, 'done'],
-    ['kind not granted', { grantedKinds: ['branch'] }, {}, '403 not_granted'],
-    ['kind not granted, before the body', { grantedKinds: ['branch'] }, { spec: 1 }, '403 not_granted'],
-    ['scope granted', { grantedScopes: ['global'] }, {}, 'done'],
-    ['user is global', { grantedScopes: ['user'] }, {}, 'done'],
-    ['global is user', { grantedScopes: ['global'] }, { scope: { kind: 'user' } }, 'done'],
-    ['scope not granted', { grantedScopes: ['workspace'] }, {}, '403 not_granted'],
-    ['scope not granted, after the codec', { grantedScopes: ['workspace'] }, { spec: 1 }, '422 invalid_spec'],
-    ['largest scope global', { maxScope: everywhere }, { scope: ws('ws_1') }, 'done'],
-    ['largest scope a workspace', { maxScope: ws('ws_1') }, {}, '403 not_granted'],
-    ['that workspace', { maxScope: ws('ws_1') }, { scope: ws('ws_1') }, 'done'],
-    ['another workspace', { maxScope: ws('ws_1') }, { scope: ws('ws_2') }, '403 not_granted'],
-  ]
-  for (const base of [operator, desk]) {
-    for (const [i, [what, limits, write, wanted]] of table.entries()) {
-      const actor = { ...base, ...limits }
-      const record = { ...leaf(`${base.id}-${i}`), ...write, expectedVersion: 0 }
-      assert.is(await outcomeOf(put(actor, record)), wanted, `${base.kind}: ${what}`)
-    }
-  }
-  // What lies outside of the limits is not changed, moved or removed either.
-  await put(operator, { ...leaf('far'), scope: ws('ws_2') })
-  const near = { ...operator, maxScope: ws('ws_1') }
-  assert.is(await outcomeOf(put(near, { ...leaf('far'), scope: ws('ws_1'), expectedVersion: 1 })), '403 not_granted')
-  assert.is(await outcomeOf(remove(near, 'leaf', 'far', 1)), '403 not_granted')
-  assert.is(await outcomeOf(remove(near, 'leaf', 'far', 9)), '403 not_granted', 'before the version')
-  assert.is(await outcomeOf(remove(near, 'leaf', 'none', 9)), '404 record_not_found')
-  await host.close()
+const WRITERS: [string, Partial<Actor>, object, string][] = [
+  ['no grants', {}, {}, 'done'],
+  ['empty grants', { grantedKinds: [], grantedScopes: [] }, {}, 'done'],
+  ['kind granted', { grantedKinds: ['leaf'] }, {}, 'done'],
+  ['kind not granted', { grantedKinds: ['branch'] }, {}, '403 not_granted'],
+  ['kind not granted, before the body', { grantedKinds: ['branch'] }, { spec: 1 }, '403 not_granted'],
+  ['scope granted', { grantedScopes: ['global'] }, {}, 'done'],
+  ['user is global', { grantedScopes: ['user'] }, {}, 'done'],
+  ['global is user', { grantedScopes: ['global'] }, { scope: { kind: 'user' } }, 'done'],
+  ['scope not granted', { grantedScopes: ['workspace'] }, {}, '403 not_granted'],
+  ['scope not granted, after the codec', { grantedScopes: ['workspace'] }, { spec: 1 }, '422 invalid_spec'],
+  ['largest scope global', { maxScope: everywhere }, { scope: ws('ws_1') }, 'done'],
+  ['largest scope a workspace', { maxScope: ws('ws_1') }, {}, '403 not_granted'],
+  ['that workspace', { maxScope: ws('ws_1') }, { scope: ws('ws_1') }, 'done'],
+  ['another workspace', { maxScope: ws('ws_1') }, { scope: ws('ws_2') }, '403 not_granted'],
+]
+
+testCases({
+  open: () => garden(),
+  close: ({ host }) => host.close(),
+  cases: [operator, desk].flatMap(base => WRITERS.map((writer, i) => ({ base, writer, id: `${base.id}-${i}` }))),
+  name: ({ base, writer: [what, , , wanted] }) => `a write of ${base.kind} is ${wanted}: ${what}`,
+  run: async ({ put }, { base, writer: [, limits, write, wanted], id }) =>
+    assert.is(await outcomeOf(put({ ...base, ...limits }, { ...leaf(id), ...write, expectedVersion: 0 })), wanted),
+  after: [
+    'a record outside the limits is not changed, moved or removed',
+    async ({ put, remove }) => {
+      await put(operator, { ...leaf('far'), scope: ws('ws_2') })
+      const near = { ...operator, maxScope: ws('ws_1') }
+      assert.is(
+        await outcomeOf(put(near, { ...leaf('far'), scope: ws('ws_1'), expectedVersion: 1 })),
+        '403 not_granted',
+      )
+      assert.is(await outcomeOf(remove(near, 'leaf', 'far', 1)), '403 not_granted')
+      assert.is(await outcomeOf(remove(near, 'leaf', 'far', 9)), '403 not_granted', 'before the version')
+      assert.is(await outcomeOf(remove(near, 'leaf', 'none', 9)), '404 record_not_found')
+    },
+  ],
 })
 
 test('each write sets owner and source; only daemon actors choose an owner', async () => {
@@ -80,41 +86,47 @@ test('each write sets owner and source; only daemon actors choose an owner', asy
   await host.close()
 })
 
-test('an extension reads its own records within its grants; the limit counts readable ones', async () => {
-  const { host, kernel, snapshots, put } = await garden()
-  await put(operator, leaf('a'))
-  const ivy = extension('ivy')
-  await kernel.db.tx(t => {
-    snapshots.activate(t, ivy.source, 'n1')
-    snapshots.apply(t, ivy, {
-      sourceVersion: 1,
-      records: [
-        leaf('b'),
-        { ...leaf('c'), scope: ws('ws_1') },
-        { kind: 'branch', id: 'd', scope: everywhere, spec: { leaves: [] } },
-      ],
+const READERS: [string, Actor, string[]][] = [
+  ['operator', operator, ['d', 'a', 'b', 'c']],
+  ['ivy', extension('ivy'), ['d', 'b', 'c']],
+  ['another', extension('oak'), []],
+  ['no kinds', extension('ivy', { grantedKinds: [] }), []],
+  ['no scopes', extension('ivy', { grantedScopes: [] }), []],
+  ['one kind', extension('ivy', { grantedKinds: ['leaf'] }), ['b', 'c']],
+  ['one scope', extension('ivy', { grantedScopes: ['user'] }), ['d', 'b']],
+  ['one workspace', extension('ivy', { maxScope: ws('ws_1') }), ['c']],
+  ['operator of one kind', { ...operator, grantedKinds: ['branch'] }, ['d']],
+  ['operator of one workspace', { ...operator, maxScope: ws('ws_1') }, ['c']],
+]
+
+testCases({
+  open: async () => {
+    const { host, kernel, snapshots, put } = await garden()
+    await put(operator, leaf('a'))
+    const ivy = extension('ivy')
+    await kernel.db.tx(t => {
+      snapshots.activate(t, ivy.source, 'n1')
+      snapshots.apply(t, ivy, {
+        sourceVersion: 1,
+        records: [
+          leaf('b'),
+          { ...leaf('c'), scope: ws('ws_1') },
+          { kind: 'branch', id: 'd', scope: everywhere, spec: { leaves: [] } },
+        ],
+      })
     })
-  })
-  const list = (as: Actor, limit = 0) => kernel.records.list({ as, limit }).map(({ id }) => id)
-  const table: [string, Actor, string[]][] = [
-    ['operator', operator, ['d', 'a', 'b', 'c']],
-    ['ivy', ivy, ['d', 'b', 'c']],
-    ['another', extension('oak'), []],
-    ['no kinds', extension('ivy', { grantedKinds: [] }), []],
-    ['no scopes', extension('ivy', { grantedScopes: [] }), []],
-    ['one kind', extension('ivy', { grantedKinds: ['leaf'] }), ['b', 'c']],
-    ['one scope', extension('ivy', { grantedScopes: ['user'] }), ['d', 'b']],
-    ['one workspace', extension('ivy', { maxScope: ws('ws_1') }), ['c']],
-    ['operator of one kind', { ...operator, grantedKinds: ['branch'] }, ['d']],
-    ['operator of one workspace', { ...operator, maxScope: ws('ws_1') }, ['c']],
-  ]
-  for (const [what, actor, wanted] of table) {
-    assert.equal(list(actor), wanted, what)
-    assert.equal(list(actor, 1), wanted.slice(0, 1), `${what}, one of them`)
+    return { host, kernel }
+  },
+  close: ({ host }) => host.close(),
+  cases: READERS,
+  name: ([what, , ids]) => `a reader lists and gets only [${ids}]: ${what}`,
+  run: ({ kernel }, [, actor, readable]) => {
+    const list = (limit = 0) => kernel.records.list({ as: actor, limit }).map(({ id }) => id)
+    assert.equal(list(), readable)
+    assert.equal(list(1), readable.slice(0, 1), 'the limit counts readable records')
     for (const { kind, id } of kernel.records.list({}))
-      assert.is(kernel.records.get(kind, id, actor) !== undefined, wanted.includes(id), `${what} ${id}`)
-  }
-  await host.close()
+      assert.is(kernel.records.get(kind, id, actor) !== undefined, readable.includes(id), id)
+  },
 })
 
 test('the checks of a write run in order, each with its status', async () => {
@@ -154,7 +166,7 @@ test('the checks of a write run in order, each with its status', async () => {
     [guarded, { ...sound, scope: everywhere, id: 'mine', expectedVersion: 1 }, '409 guarded_put'],
     [operator, { ...sound, scope: everywhere, id: 'mine', expectedVersion: 1 }, 'done'],
   ]
-  for (const [actor, write, wanted] of steps) assert.is(await outcomeOf(put(actor, write)), wanted)
+  for (const [actor, write, expected] of steps) assert.is(await outcomeOf(put(actor, write)), expected)
   const deletes: [Actor, string, string, number | undefined, string][] = [
     [limited, 'LEAF', 'theirs', 0, '422 invalid_kind'],
     [limited, 'leaf', 'a/b', 0, '422 invalid_id'],
@@ -167,8 +179,8 @@ test('the checks of a write run in order, each with its status', async () => {
     [guarded, 'leaf', 'mine', 2, '409 guarded_delete'],
     [operator, 'leaf', 'mine', 2, 'done'],
   ]
-  for (const [actor, kind, id, version, wanted] of deletes)
-    assert.is(await outcomeOf(remove(actor, kind, id, version)), wanted)
+  for (const [actor, kind, id, version, outcome] of deletes)
+    assert.is(await outcomeOf(remove(actor, kind, id, version)), outcome)
   await host.close()
 })
 

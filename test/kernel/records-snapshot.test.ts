@@ -64,13 +64,13 @@ test('a snapshot creates, changes, keeps and removes; only changes get a pass an
     { id: 'mine', version: 1, createdAt: at, updatedAt: at },
   ])
   assert.equal(passes.sort(), ['-a', 'c', 'd'])
-  const told = (await scene.kernel.needs.events.list({})).filter(event => event.seq > seq)
-  assert.equal(told.map(({ name, subject }) => `${name} ${subject}`).sort(), [
+  const events = (await scene.kernel.needs.events.list({})).filter(event => event.seq > seq)
+  assert.equal(events.map(({ name, subject }) => `${name} ${subject}`).sort(), [
     'record.deleted leaf/a',
     'record.put leaf/c',
     'record.put leaf/d',
   ])
-  assert.equal(told[0]?.actor, { kind: 'extension', id: 'ivy', origin: 'extension' })
+  assert.equal(events[0]?.actor, { kind: 'extension', id: 'ivy', origin: 'extension' })
   // An equal spec with another scope is a change.
   assert.equal(await publish(scene, 6, [mark.c, leaf('d'), { ...mark.b, scope: { kind: 'user' } }]), {
     created: 0,

@@ -38,12 +38,12 @@ async function main(): Promise<number> {
     if (positionals.length > 0 && !positionals.includes(attack.name)) continue
     const cases = number('cases', values.full ? attack.size.full : attack.size.ci)
     console.log(`${attack.name}: ${attack.holds} (${cases} ${attack.size.unit}, seed ${seed})`)
-    const begun = performance.now()
+    const startedAt = performance.now()
     const wrong = await attack.run({ seed, cases, say: line => console.log(`  ${line}`) })
     for (const line of wrong) console.log(`FAIL  ${attack.name}: ${line}`)
     broken += wrong.length
     const verdict = wrong.length === 0 ? 'held' : `${wrong.length} failures`
-    console.log(`  ${verdict}, ${((performance.now() - begun) / 1000).toFixed(1)} s`)
+    console.log(`  ${verdict}, ${((performance.now() - startedAt) / 1000).toFixed(1)} s`)
   }
   return broken === 0 ? 0 : 1
 }

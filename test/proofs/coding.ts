@@ -32,7 +32,7 @@ const editing: Readonly<Record<string, Editing>> = {
 /** Does the job with an agent; returns what was wrong. */
 async function work(name: string, sandbox: 'none' | 'default', folder: string): Promise<string[]> {
   const title = `${name}${sandbox === 'none' ? '' : ', in a sandbox'}`
-  const begun = performance.now()
+  const startedAt = performance.now()
   const world = await CodingWorld.open(realAgents[name]!, folder)
   try {
     for (const { what, run } of codingJob(world, editing[name]!, sandbox)) {
@@ -40,7 +40,7 @@ async function work(name: string, sandbox: 'none' | 'default', folder: string): 
         const why = String(error instanceof Error ? error.stack : error).slice(0, MAX_WHY)
         throw new Error(`${what}: ${why}\nlast result of a tool: ${await world.lastResult()}`)
       })
-      console.log(`ok    ${title}: ${what}: ${seen}  (${seconds(begun)})`)
+      console.log(`ok    ${title}: ${what}: ${seen}  (${seconds(startedAt)})`)
     }
     return []
   } catch (error) {
@@ -60,7 +60,7 @@ async function main(args: readonly string[]): Promise<number> {
   const unknown = names.find(name => !editing[name])
   if (unknown) throw new NotInstalled(`nothing called ${unknown}; there are ${Object.keys(editing).join(', ')}`)
   for (const name of names) await install(name, realAgents[name]!)
-  const begun = performance.now()
+  const startedAt = performance.now()
   // Not with the temporary files: there codex has no helper of its own that edits files.
   const folder = fs.mkdtempSync(path.join(fs.realpathSync(root), 'coding-'))
   try {
@@ -72,7 +72,7 @@ async function main(args: readonly string[]): Promise<number> {
     }
     const wrong = (await Promise.all(names.map(lane))).flat()
     const jobs = names.length * SANDBOXES.length
-    console.log(`${jobs - wrong.length} of ${jobs} jobs done  ${seconds(begun)}`)
+    console.log(`${jobs - wrong.length} of ${jobs} jobs done  ${seconds(startedAt)}`)
     return wrong.length === 0 ? 0 : 1
   } finally {
     fs.rmSync(folder, { recursive: true, force: true })

@@ -93,9 +93,9 @@ async function churn(cycles: number, leak?: unknown[]): Promise<Run> {
 async function callTime(hook: { call(words: string[]): Promise<void> }): Promise<number> {
   const rounds: number[] = []
   for (let round = 0; round < 20; round++) {
-    const begun = performance.now()
+    const startedAt = performance.now()
     for (let n = 0; n < 500; n++) await hook.call([])
-    rounds.push((performance.now() - begun) / 500)
+    rounds.push((performance.now() - startedAt) / 500)
   }
   return Math.min(...rounds)
 }
@@ -127,7 +127,7 @@ function get(home: string, agent: http.Agent, url: string): Promise<number | und
 
 /** Prints one line a run; returns what is wrong with it. */
 async function prove(name: string, cycles: number, leak?: unknown[]): Promise<string[]> {
-  const begun = performance.now()
+  const startedAt = performance.now()
   const { requests, wrong, grown } = await churn(cycles, leak)
   const flat = grown.heap <= MAY_GROW.heap && grown.rss <= MAY_GROW.rss
   const problems = [...wrong]
@@ -135,7 +135,7 @@ async function prove(name: string, cycles: number, leak?: unknown[]): Promise<st
   if (leak && flat) problems.push(`160 kB a life were not noticed: ${text}`)
   if (!leak && !flat) problems.push(`memory grew: ${text}`)
   for (const problem of problems) console.log(`FAIL  ${name}  ${problem}`)
-  const seconds = ((performance.now() - begun) / 1000).toFixed(1)
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
   if (problems.length === 0) console.log(`ok    ${name}  ${cycles} cycles, ${requests} requests, ${text}  ${seconds} s`)
   return problems
 }

@@ -17,8 +17,8 @@ import { firstSeed } from './library/seed.js'
 const BELIEVED = 100
 
 async function archives(seed: number, count: number): Promise<string[]> {
-  const begun = performance.now()
-  let spoken = begun
+  const startedAt = performance.now()
+  let spoken = startedAt
   const { installed, refused, wrong } = await installAll(seed, count, done => {
     if (performance.now() - spoken < 10_000) return
     spoken = performance.now()
@@ -32,7 +32,7 @@ async function archives(seed: number, count: number): Promise<string[]> {
   report(
     'archives',
     problems,
-    begun,
+    startedAt,
     `${count} archives, 0 escapes; ${escaped} of ${BELIEVED} escape a reader that believes them`,
   )
   console.log(`      installed: ${taken.join(', ')}`)
@@ -41,7 +41,7 @@ async function archives(seed: number, count: number): Promise<string[]> {
 }
 
 async function kills(seed: number, more: number): Promise<string[]> {
-  const begun = performance.now()
+  const startedAt = performance.now()
   return Kills.with(async world => {
     const all = await world.all(seed, more)
     const problems: string[] = []
@@ -58,7 +58,7 @@ async function kills(seed: number, more: number): Promise<string[]> {
     report(
       'kills',
       problems,
-      begun,
+      startedAt,
       `${all.length - more} boundaries, ${more} of them killed again; found out: ${mutant}`,
     )
     return problems
@@ -66,7 +66,7 @@ async function kills(seed: number, more: number): Promise<string[]> {
 }
 
 async function lives(): Promise<string[]> {
-  const begun = performance.now()
+  const startedAt = performance.now()
   return Lives.with(async world => {
     const all = await world.all()
     const problems: string[] = []
@@ -80,7 +80,7 @@ async function lives(): Promise<string[]> {
     await Promise.all([lane(), lane(), lane()])
     const killed = all.length - world.missed
     if (killed < all.length * 0.8) problems.push(`only ${killed} of ${all.length} were killed: that proves nothing`)
-    report('lives', problems, begun, `enable, disable, reload and purge killed at ${killed} boundaries`)
+    report('lives', problems, startedAt, `enable, disable, reload and purge killed at ${killed} boundaries`)
     return problems
   })
 }

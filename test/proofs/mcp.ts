@@ -34,9 +34,9 @@ const config = { http: { port: 0 }, tools: { policy: { external_default: 'enable
 /** Runs steps in their order until one is wrong; returns those that are. */
 async function follow(name: string, steps: readonly Step[], world: World): Promise<string[]> {
   for (const { what, run } of steps) {
-    const begun = performance.now()
+    const startedAt = performance.now()
     try {
-      console.log(`ok    ${name}: ${what}: ${await run()}  (${seconds(begun)})`)
+      console.log(`ok    ${name}: ${what}: ${await run()}  (${seconds(startedAt)})`)
     } catch (error) {
       const why = String(error instanceof Error ? error.stack : error).slice(0, MAX_WHY)
       console.log(`FAIL  ${name}: ${what}: ${why}${world.logTail().slice(-MAX_WHY)}`)
@@ -107,7 +107,7 @@ async function main(): Promise<number> {
   if (unknown) throw new NotInstalled(`nothing called ${unknown}; there are ${Object.keys(parts).join(', ')}`)
   await installPackages()
   for (const name of names) await install(name, realAgents[name]!)
-  const begun = performance.now()
+  const startedAt = performance.now()
   const wrong: string[] = []
   const waiting = [...wanted]
   const lane = async () => {
@@ -115,7 +115,7 @@ async function main(): Promise<number> {
   }
   await Promise.all([lane(), lane()])
   for (const what of wrong) console.log(`wrong: ${what}`)
-  console.log(`${wrong.length} wrong  ${seconds(begun)}`)
+  console.log(`${wrong.length} wrong  ${seconds(startedAt)}`)
   return wrong.length === 0 ? 0 : 1
 }
 

@@ -47,10 +47,10 @@ const MAX_WAKES = 8
 const messages = Number(values.messages)
 const names = ['ada', 'bob', 'cid']
 const faults: string[] = []
-const begun = performance.now()
-const seconds = () => ((performance.now() - begun) / 1000).toFixed(1)
+const startedAt = performance.now()
+const seconds = () => ((performance.now() - startedAt) / 1000).toFixed(1)
 const note = (text: string) => console.log(`${seconds()} s: ${text}`)
-const isLate = () => performance.now() - begun > Number(values.minutes) * 60_000
+const isLate = () => performance.now() - startedAt > Number(values.minutes) * 60_000
 
 const seed = firstSeed()
 const random = chance('network', seed)

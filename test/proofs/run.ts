@@ -16,10 +16,10 @@ function headOf(proof: string): string {
 }
 
 if (names.includes(name)) {
-  const begun = performance.now()
+  const startedAt = performance.now()
   process.argv.splice(2, process.argv.length, ...options)
   process.once('exit', code => {
-    const seconds = ((performance.now() - begun) / 1000).toFixed(1)
+    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
     console.log(`${name}: ${code === 0 ? 'held' : `failed, exit code ${code}`}, ${seconds} s`)
   })
   await import(`./${name}.ts`)

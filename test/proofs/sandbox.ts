@@ -124,8 +124,8 @@ async function turn(daemon: StartedDaemon, workspace: string, sandbox: string, t
   const { body } = await daemon.request('POST', `${base}/prompt`, { text })
   const end = performance.now() + TURN_MS
   for (;;) {
-    const { body: told } = await daemon.request('GET', `${base}/events?turn_id=${body.prompt.new_turn_id}&limit=1000`)
-    const events: readonly { type: string; content: { text?: string } }[] = told.events
+    const { body: reply } = await daemon.request('GET', `${base}/events?turn_id=${body.prompt.new_turn_id}&limit=1000`)
+    const events: readonly { type: string; content: { text?: string } }[] = reply.events
     if (events.some(({ type }) => type === 'done')) {
       return {
         id,
@@ -215,9 +215,9 @@ try {
   const small = makeWorkspace('small')
   for (let round = 0; round < ROUNDS; round++) {
     for (const sandbox of ['none', 'default'] as const) {
-      const begun = performance.now()
+      const startedAt = performance.now()
       const { at: session } = await turn(daemon, small, sandbox, 'Which is your socket?')
-      times[sandbox].push(performance.now() - begun)
+      times[sandbox].push(performance.now() - startedAt)
       await daemon.request('POST', `${session}/stop`)
     }
   }

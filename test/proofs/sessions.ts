@@ -27,7 +27,7 @@ async function main(): Promise<number> {
   }
   const kills = number('kills', 20)
   const seed = number('seed', firstSeed())
-  const begun = performance.now()
+  const startedAt = performance.now()
   const queue = values.only === undefined ? Array.from({ length: kills }, (_, index) => index) : [number('only', 0)]
   console.log(`seed ${seed}: ${queue.length} kills`)
   const hits = new Map<string, number>()
@@ -50,7 +50,7 @@ async function main(): Promise<number> {
   }
   await Promise.all(Array.from({ length: Math.min(LANES, queue.length) }, lane))
   console.log(`killed after: ${[...hits].map(([hit, count]) => `${hit} ${count}`).join(', ')}`)
-  const seconds = ((performance.now() - begun) / 1000).toFixed(1)
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
   console.log(`${wrong === 0 ? 'every session was repaired' : `${wrong} failures`}, seed ${seed}, ${seconds} s`)
   return wrong === 0 ? 0 : 1
 }

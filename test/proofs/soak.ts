@@ -81,8 +81,8 @@ async function rounds({ daemon, probe, load, seconds, leak }: Running) {
   const samples: Sample[] = []
   const faults: string[] = []
   const { pid } = daemon
-  const begun = performance.now()
-  const elapsed = () => (performance.now() - begun) / 1000
+  const startedAt = performance.now()
+  const elapsed = () => (performance.now() - startedAt) / 1000
   let forward = 0
   for (let n = 0; elapsed() < seconds || samples.length < FEWEST; n++) {
     await (leak ? load.reloads() : load.round(n))

@@ -105,12 +105,12 @@ async function control(made: States): Promise<string | undefined> {
 
 /** Runs the cases of one part; prints a line of progress now and then, and what is wrong with how to see it again. */
 async function prove(part: Part, seed: number, sizes: Sizes, only: number | undefined): Promise<number> {
-  const begun = performance.now()
+  const startedAt = performance.now()
   let next = only ?? 0
   const end = only === undefined ? part.count : only + 1
   let done = 0
   let wrong = 0
-  let spoken = begun
+  let spoken = startedAt
   const lane = async (): Promise<void> => {
     for (let index = next++; index < end; index = next++) {
       const found = await part.run(index).catch(error => (error instanceof Error ? `${error.stack}` : String(error)))
@@ -128,7 +128,7 @@ async function prove(part: Part, seed: number, sizes: Sizes, only: number | unde
     }
   }
   await Promise.all(Array.from({ length: part.lanes }, lane))
-  const seconds = ((performance.now() - begun) / 1000).toFixed(1)
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
   const note = (only === undefined && part.note?.()) || `${done} of ${part.count} cases`
   console.log(
     `${wrong > 0 ? 'FAIL' : 'ok  '}  ${part.name}  ${note}${wrong > 0 ? `, ${wrong} wrong` : ''}  ${seconds} s`,

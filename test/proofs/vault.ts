@@ -126,8 +126,8 @@ async function turn(daemon: StartedDaemon, at: string, steps: readonly unknown[]
   const id = body.prompt?.new_turn_id
   const end = performance.now() + 60_000
   for (;;) {
-    const { body: told } = await daemon.request('GET', `${at}/events?turn_id=${id}&limit=1000`)
-    if (told.events?.some(({ type }: { type: string }) => type === 'done' || type === 'error')) return
+    const { body: reply } = await daemon.request('GET', `${at}/events?turn_id=${id}&limit=1000`)
+    if (reply.events?.some(({ type }: { type: string }) => type === 'done' || type === 'error')) return
     if (performance.now() > end) throw new Error(`turn ${id} has no end`)
     // The extension fails and waits longer from time to time, so its process is there at some of these looks only.
     lookAtProcesses(daemon)
@@ -167,8 +167,8 @@ async function tellByAgent(daemon: StartedDaemon): Promise<void> {
   for (const way of ['error', 'crash'])
     await turn(daemon, at, [[way, [encoded(chance.of(all), chance)]]], `It ends with ${chance.of(all)}.`)
   for (let cursor = 0; ; ) {
-    const { body: told } = await ask(daemon, 'GET', `${at}/events?limit=1000&after=${cursor}`)
-    const last = told.events?.at(-1)?.sequence
+    const { body: reply } = await ask(daemon, 'GET', `${at}/events?limit=1000&after=${cursor}`)
+    const last = reply.events?.at(-1)?.sequence
     if (last === undefined || last <= cursor) break
     cursor = last
   }

@@ -41,12 +41,12 @@ test('the fake model answers as scripted in the dialects of three model interfac
 
 test('the fake model calls an offered tool, and answers with its result', async () => {
   const tools = [{ name: 'Bash', input_schema: {} }]
-  const asked = { role: 'user', content: '[[tool:^Bash$ {"command":"true"}]]' }
-  const call = await json(post('/v1/messages', { model: 'm', messages: [asked], tools }))
+  const request = { role: 'user', content: '[[tool:^Bash$ {"command":"true"}]]' }
+  const call = await json(post('/v1/messages', { model: 'm', messages: [request], tools }))
   assert.is(call.stop_reason, 'tool_use')
   assert.equal(call.content[0].input, { command: 'true' })
   const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: call.content[0].id, content: 'done' }] }
-  const after = await json(post('/v1/messages', { model: 'm', messages: [asked, result], tools }))
+  const after = await json(post('/v1/messages', { model: 'm', messages: [request, result], tools }))
   assert.is(after.stop_reason, 'end_turn')
 })
 

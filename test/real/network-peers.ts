@@ -89,12 +89,12 @@ const usageOf = ({ sessionId }: Peer) => ofNetwork('usage', '--owner-kind', 'ses
 /** What happened, for whoever reads that a test failed. */
 async function trace(peers: readonly Peer[]): Promise<string> {
   const log = (await (await fetch(`${base}/__log`)).json()) as Reply[]
-  const told = await Promise.all(
+  const events = await Promise.all(
     peers.map(async peer =>
       (await eventsOf(peer)).map(({ type, content }) => `${peer.peerId} ${type} ${JSON.stringify(content)}`),
     ),
   )
-  const lines = [...told.flat(), ...log.slice(-20).map(({ result }) => `model ${result}`)]
+  const lines = [...events.flat(), ...log.slice(-20).map(({ result }) => `model ${result}`)]
   return lines.map(line => line.slice(0, 600)).join('\n')
 }
 

@@ -255,8 +255,8 @@ holds(
     const { events } = await ended(at, await begin(`rm -rf ${kept}`))
     assert.ok(existsSync(kept), 'it was not removed')
     const resolved = events.find(event => event.type === 'permission' && event.content.status === 'resolved')
-    const told = JSON.stringify(events.map(({ type, content }) => [type, content]))
-    assert.equal([resolved?.content.resolved_by, resolved?.content.decision], ['hook', 'reject-once'], told)
+    const output = JSON.stringify(events.map(({ type, content }) => [type, content]))
+    assert.equal([resolved?.content.resolved_by, resolved?.content.decision], ['hook', 'reject-once'], output)
     assert.match(resolved?.content.note, /rm -rf is not for agents \(hook guard\)/)
     await allow(`touch ${kept}/more`)
     assert.ok(existsSync(path.join(kept, 'more')))
@@ -532,9 +532,9 @@ holds(
     const after = await world.events(at)
     assert.equal(after.slice(0, before.length), before, 'what was told stays as it was')
     // Some count what they used after the end of the turn.
-    const told = after.filter(event => event.type !== 'usage')
+    const events = after.filter(event => event.type !== 'usage')
     assert.equal(
-      told.slice(-2).map(event => event.type),
+      events.slice(-2).map(event => event.type),
       ['done', 'session_stopped'],
     )
     await answers(at)

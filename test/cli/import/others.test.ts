@@ -321,28 +321,30 @@ test('a binary agent of the ACP registry is listed as manual, with the next comm
   )
 })
 
-test('every kind of file is recognized by its path or content', () => {
-  const kind = (path: string, text = '') => importers.find(({ takes }) => takes(path, text))?.name
-  const kinds = Object.entries({
-    '/etc/crontab': 'crontab',
-    '/etc/cron.d/backup': 'crontab',
-    '/x/my.crontab': 'crontab',
-    '/home/me/.claude': 'claude',
-    '/w/.agents': 'claude',
-    '/w/.claude/settings.local.json': 'claude',
-    '/home/me/.claude.json': 'claude',
-    '/home/me/.codex/config.toml': 'codex',
-    '/home/me/.gemini/settings.json': 'gemini',
-    '/home/me/.openclaw': 'openclaw',
-    '/home/me/.openclaw/cron/jobs.json': 'openclaw',
-    '/x/server.json': 'mcp-registry',
-    '/x/agent.json': 'acp-registry',
-    '/x/.mcp.json': 'mcp',
-    '/x/settings.jsonc': 'mcp',
-  })
-  for (const [path, name] of kinds) assert.is(kind(path), name, path)
-  assert.is(kind('/x/weather.json', '{"packages": [{"registryType": "npm"}]}'), 'mcp-registry')
-  assert.is(kind('/x/notes.txt'), undefined)
+const kindOf = (path: string, text = '') => importers.find(({ takes }) => takes(path, text))?.name
+
+for (const [path, name] of Object.entries({
+  '/etc/crontab': 'crontab',
+  '/etc/cron.d/backup': 'crontab',
+  '/x/my.crontab': 'crontab',
+  '/home/me/.claude': 'claude',
+  '/w/.agents': 'claude',
+  '/w/.claude/settings.local.json': 'claude',
+  '/home/me/.claude.json': 'claude',
+  '/home/me/.codex/config.toml': 'codex',
+  '/home/me/.gemini/settings.json': 'gemini',
+  '/home/me/.openclaw': 'openclaw',
+  '/home/me/.openclaw/cron/jobs.json': 'openclaw',
+  '/x/server.json': 'mcp-registry',
+  '/x/agent.json': 'acp-registry',
+  '/x/.mcp.json': 'mcp',
+  '/x/settings.jsonc': 'mcp',
+}))
+  test(`the file ${path} is of kind ${name}`, () => assert.is(kindOf(path), name))
+
+test('a file without a known name is recognized by its content', () => {
+  assert.is(kindOf('/x/weather.json', '{"packages": [{"registryType": "npm"}]}'), 'mcp-registry')
+  assert.is(kindOf('/x/notes.txt'), undefined)
 })
 
 test.run()

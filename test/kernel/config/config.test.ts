@@ -31,7 +31,7 @@ const depth: Setting<number> = { ...size, path: 'plugins.acme.sizes.depth', appl
 
 /** A drop-in that remembers what it was told, and fails when told 13. */
 function sizes(settings: readonly Setting<number>[] = [size, depth]) {
-  const told: number[] = []
+  const notices: number[] = []
   const seen: { kernel?: PluginKernel } = {}
   const plugin: Plugin = definePlugin({
     name: 'acme.sizes',
@@ -43,12 +43,12 @@ function sizes(settings: readonly Setting<number>[] = [size, depth]) {
           kernel.config.get(depth)
           kernel.config.onChange(size, value => {
             if (value === 13) throw new Error('not 13')
-            told.push(value)
+            notices.push(value)
           })
         }
       },
   }).surface({ settings })
-  return { plugin, told, value: (entry: Setting<number>) => seen.kernel?.config.get(entry) }
+  return { plugin, told: notices, value: (entry: Setting<number>) => seen.kernel?.config.get(entry) }
 }
 
 const own = (values: unknown) => JSON.stringify({ plugins: { 'acme.sizes': values } })
@@ -267,7 +267,7 @@ test('a closed watch keeps no process alive and reads no later change', async ()
 test('a tap on a setting gets each value, its failure is contained, and it ends with its plugin', async () => {
   const home = await temporaryFolder('config')
   const file = path.join(home, 'config.json')
-  const told: number[] = []
+  const notices: number[] = []
   const { tap } = surfaceOf<object>()
   const plugin = definePlugin({ name: 'acme.sizes', version: '1.0.0', requires: { settings: Settings } }).surface({
     settings: [size],
@@ -276,7 +276,7 @@ test('a tap on a setting gets each value, its failure is contained, and it ends 
         Settings,
         settings => settings.of(size),
         () => value => {
-          told.push(value)
+          notices.push(value)
           if (value === 13) throw new Error('not 13')
         },
       ),
@@ -285,7 +285,7 @@ test('a tap on a setting gets each value, its failure is contained, and it ends 
   const host = await boot({ home, plugins: [plugin], listen: ['socket'] })
   for (const value of [13, 4]) {
     await writeFile(file, own({ size: value }))
-    await until(() => told.includes(value), `${value} is told`)
+    await until(() => notices.includes(value), `${value} is told`)
   }
   assert.equal(
     host.kernel.host.faults().map(({ owner, where, error }) => [owner, where, error]),
@@ -314,14 +314,14 @@ test('a port supplies the configuration: an embedder may replace it, and without
         report,
       ),
   }
-  for (const [ports, wanted] of [
+  for (const [ports, expected] of [
     [{}, [1, 1]],
     [source, [5, 6]],
     [filePorts(), [2, 1]],
   ] as const) {
     const { plugin, value } = sizes()
     const host = await bootBare({ home, ports, plugins: [plugin] })
-    assert.equal([value(size), value(depth)], wanted)
+    assert.equal([value(size), value(depth)], expected)
     await host.close()
   }
   await rm(home, { recursive: true, force: true })

@@ -21,13 +21,13 @@ test('taps run by depth, owner and registration order, whatever was reloaded or 
     return by
   }
   const seen = async () => {
-    const heard: string[] = []
-    await notify.call(heard)
+    const events: string[] = []
+    await notify.call(events)
     assert.equal(
       registry.collect().map(({ entry }) => entry),
-      heard,
+      events,
     )
-    return heard.join(' ')
+    return events.join(' ')
   }
   load('c', 0)
   const b = load('b', 0)

@@ -142,7 +142,7 @@ test('a reload whose routes cannot be described is refused before the running ve
 })
 
 test('a throw in `written` aborts the transaction; a `write` tap is called only for its kinds', async () => {
-  const asked: string[] = []
+  const requests: string[] = []
   let inner: PluginKernel | undefined
   let strict = false
   const svc = await boot({
@@ -154,9 +154,9 @@ test('a throw in `written` aborts the transaction; a `write` tap is called only 
           inner = self
         },
         write: {
-          leaf: (_self, _t, { verb }) => void asked.push(`leaf ${verb}`) as undefined,
-          branch: () => void asked.push('branch') as undefined,
-          '*': (_self, _t, { verb }) => void asked.push(`any ${verb}`) as undefined,
+          leaf: (_self, _t, { verb }) => void requests.push(`leaf ${verb}`) as undefined,
+          branch: () => void requests.push('branch') as undefined,
+          '*': (_self, _t, { verb }) => void requests.push(`any ${verb}`) as undefined,
         },
         written: () => {
           if (strict) throw new Error('not to be written')
@@ -166,7 +166,7 @@ test('a throw in `written` aborts the transaction; a `write` tap is called only 
   })
   const { records, db } = inner as PluginKernel
   await db.tx(t => records.put(t, operator, leaf('a')))
-  assert.equal(asked.splice(0), ['any put', 'leaf put'])
+  assert.equal(requests.splice(0), ['any put', 'leaf put'])
   strict = true
   const failed = await db.tx(t => records.put(t, operator, leaf('b'))).catch(error => error)
   assert.is(failed.code, 'hook_failed')

@@ -73,58 +73,58 @@ function gate() {
 }
 
 test('writes during a reload of a plugin that taps writes wait for it, and are judged and reported', async () => {
-  const told: string[] = []
+  const notices: string[] = []
   const { plugin, put } = writer('writer')
-  const svc = await boot({ plugins: [plugin, teller(told)] })
+  const svc = await boot({ plugins: [plugin, teller(notices)] })
   const { open, opened } = gate()
   const begun = gate()
   const apply = () => {
     begun.open()
     return opened
   }
-  const reloaded = svc.kernel.host.reload(teller(told, { version: '2', apply }))
+  const reloaded = svc.kernel.host.reload(teller(notices, { version: '2', apply }))
   await begun.opened
   const settled: string[] = []
   const good = put('good').then(() => settled.push('good'))
   const bad = refusal(put('bad'))
   await new Promise(resolve => setTimeout(resolve, 50))
-  assert.equal([settled, told], [[], []], 'it waits')
+  assert.equal([settled, notices], [[], []], 'it waits')
   open()
   await reloaded
   await good
   assert.match(await bad, /forbidden/)
-  assert.equal(told, ['good by 2'])
+  assert.equal(notices, ['good by 2'])
   await svc.close()
 })
 
 test('if the new version does not start, the restored version gets the waiting writes', async () => {
-  const told: string[] = []
+  const notices: string[] = []
   const { plugin, put } = writer('writer')
-  const svc = await boot({ plugins: [plugin, teller(told)] })
+  const svc = await boot({ plugins: [plugin, teller(notices)] })
   let written: Promise<unknown> | undefined
   const apply = () => {
     written = put('meanwhile')
     throw new Error('boom')
   }
-  assert.match(await refusal(svc.kernel.host.reload(teller(told, { version: '2', apply }))), /reload_failed/)
+  assert.match(await refusal(svc.kernel.host.reload(teller(notices, { version: '2', apply }))), /reload_failed/)
   await written
-  assert.equal(told, ['meanwhile by 1'])
+  assert.equal(notices, ['meanwhile by 1'])
   await svc.close()
 })
 
 test('no write waits for a plugin that does not return, or for one that starts or is required in the same change', async () => {
-  const told: string[] = []
+  const notices: string[] = []
   const required = writer('required', () => {}, 'other@1')
   const apart = writer('apart')
-  const svc = await boot({ plugins: [required.plugin, apart.plugin, teller(told, { requires: 'other@1' })] })
+  const svc = await boot({ plugins: [required.plugin, apart.plugin, teller(notices, { requires: 'other@1' })] })
   const apply = () => required.put('needed')
-  await svc.kernel.host.reload(teller(told, { version: '2', requires: 'other@1', apply }))
-  assert.equal(told, [], 'the exchange itself waited for this one')
+  await svc.kernel.host.reload(teller(notices, { version: '2', requires: 'other@1', apply }))
+  assert.equal(notices, [], 'the exchange itself waited for this one')
   await apart.put('then')
-  assert.equal(told, ['then by 2'])
+  assert.equal(notices, ['then by 2'])
   await svc.kernel.host.unload('teller')
   await apart.put('afterwards')
-  assert.equal(told, ['then by 2'])
+  assert.equal(notices, ['then by 2'])
   await svc.close()
 })
 

@@ -67,9 +67,9 @@ function door(name: 'left' | 'right', running: Running, parts: Parts = {}): Plug
 }
 
 async function ask(running: Running, name: string): Promise<string> {
-  const asked: string[] = []
-  const answer = await running.get(name)?.opening.ask(asked)
-  return answer instanceof Fault ? `${asked} ${answer.code}` : `${asked}`
+  const requests: string[] = []
+  const answer = await running.get(name)?.opening.ask(requests)
+  return answer instanceof Fault ? `${requests} ${answer.code}` : `${requests}`
 }
 
 const stateOf = (svc: Awaited<ReturnType<typeof boot>>, name: string) =>

@@ -57,24 +57,24 @@ function passerBy(name: string, seen: { desk: Maybe<Desk>; scope: Scope }[]): Pl
 }
 
 test('each consumer has its own view, released with it', async () => {
-  const told: string[] = []
+  const notices: string[] = []
   const seen: PluginKernel<{ desk: typeof Desks }>[] = []
-  const svc = await boot({ plugins: [desks(told), user('ann', seen), user('bob', seen)] })
+  const svc = await boot({ plugins: [desks(notices), user('ann', seen), user('bob', seen)] })
   assert.equal(
     seen.map(({ needs }) => needs.desk.whose),
     ['ann at 1', 'bob at 1'],
   )
   seen[0]?.needs.desk.put('cup')
   await svc.kernel.host.unload('ann')
-  assert.equal(told, ['cup', '1 cleared ann'])
+  assert.equal(notices, ['cup', '1 cleared ann'])
   await svc.close()
-  assert.equal(told.slice(2), ['1 cleared bob'])
+  assert.equal(notices.slice(2), ['1 cleared bob'])
 })
 
 test('a view of an optional service is released with the service, and the next service has another', async () => {
-  const told: string[] = []
+  const notices: string[] = []
   const seen: { desk: Maybe<Desk>; scope: Scope }[] = []
-  const svc = await boot({ plugins: [passerBy('cat', seen), desks(told)] })
+  const svc = await boot({ plugins: [passerBy('cat', seen), desks(notices)] })
   const [cat] = seen
   if (!cat) throw new Error('the cat was not started')
   const holds = () => svc.kernel.host.plugins().flatMap(one => (one.name === 'cat' ? one.holds : []))
@@ -82,14 +82,14 @@ test('a view of an optional service is released with the service, and the next s
   assert.is(cat.desk.current?.whose, 'cat at 1')
   const held = holds().length
   for (let version = 2; version < 6; version++) {
-    await svc.kernel.host.reload(desks(told, `${version}`))
+    await svc.kernel.host.reload(desks(notices, `${version}`))
     assert.is(cat.desk.current?.whose, `cat at ${version}`)
     assert.is(holds().length, held, 'views of services that are gone are not held')
   }
-  assert.equal(told, ['1 cleared cat', '2 cleared cat', '3 cleared cat', '4 cleared cat'])
+  assert.equal(notices, ['1 cleared cat', '2 cleared cat', '3 cleared cat', '4 cleared cat'])
   await svc.kernel.host.unload('desks')
   assert.is(cat.desk.current, undefined)
-  assert.is(told.at(-1), '5 cleared cat')
+  assert.is(notices.at(-1), '5 cleared cat')
   await svc.close()
 })
 

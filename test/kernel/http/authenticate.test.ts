@@ -219,17 +219,17 @@ test('an authenticator released during a request lets no caller count as the own
   const decided = new Promise<void>(resolve => {
     decide = resolve
   })
-  let asked = 0
+  let requestCount = 0
   const slow = plugin('slow', {
     authenticate: async () => {
-      asked++
+      requestCount++
       await decided
       return undefined
     },
   })
   await during([places, slow], async ({ where, kernel }) => {
     const waiting = answer(where.tcp, '/api/who')
-    await until(() => asked === 1)
+    await until(() => requestCount === 1)
     const unloading = kernel.host.unload('slow')
     await until(() => kernel.host.plugins().every(({ name, holds }) => name !== 'slow' || holds.length === 0))
     decide()
@@ -282,10 +282,10 @@ test('with an authenticator TCP may be reachable by others, and the peer user id
 })
 
 test('`admit` refuses a route to a known caller before its body is read', async () => {
-  const asked: string[] = []
+  const requests: string[] = []
   const gate = plugin('gate', {
     admit: async (_self, { actor, method }, { path }) => {
-      asked.push(`${actor.id} ${method} ${path}`)
+      requests.push(`${actor.id} ${method} ${path}`)
       if (path === '/api/anybody') throw new Error('hunter2')
       return actor.id.startsWith('eve') ? new Fault('not_you', 403, 'not you') : undefined
     },
@@ -295,49 +295,49 @@ test('`admit` refuses a route to a known caller before its body is read', async 
     assert.is(await answer(where.tcp, '/api/who', { 'x-key': 'ada' }), 'ada 1.0.0 http')
     assert.is(await answer(where.socket, '/api/anybody'), '500 hook_failed')
     assert.is(await answer(where.tcp, '/api/nowhere', { 'x-key': 'ada' }), '404 route_not_found')
-    assert.equal(asked, ['eve 1.0.0 GET /api/who', 'ada 1.0.0 GET /api/who', 'daemon-control GET /api/anybody'])
+    assert.equal(requests, ['eve 1.0.0 GET /api/who', 'ada 1.0.0 GET /api/who', 'daemon-control GET /api/anybody'])
     await kernel.host.unload('gate')
     assert.is(await answer(where.socket, '/api/anybody'), 'daemon-control uds')
   })
 })
 
 test('a recovery route on the Unix socket asks built-in plugins about the operator, and no drop-in', async () => {
-  const asked: string[] = []
+  const requests: string[] = []
   const own = plugin('own', {
     admit: (_self, incoming, { path }) => {
-      asked.push(`own ${path}`)
+      requests.push(`own ${path}`)
       if (incoming.headers['x-for']) incoming.actFor({ kind: 'agent', id: 'eve' })
       return undefined
     },
   })
   const dropIn = plugin('acme.guard', {
     admit: (_self, { actor }, { path }) => {
-      asked.push(`acme ${actor.onBehalfOf?.id ?? actor.id} ${path}`)
+      requests.push(`acme ${actor.onBehalfOf?.id ?? actor.id} ${path}`)
       throw new Error('no')
     },
   })
   const doors = plugin('doors', {}, [who('/api/out', { recovery: true })])
   await during([places, doors, keys(), own, dropIn], async ({ where }) => {
     assert.is(await answer(where.socket, '/api/out'), 'daemon-control uds')
-    assert.equal(asked.splice(0), ['own /api/out'])
+    assert.equal(requests.splice(0), ['own /api/out'])
     const refused = await ask(where.socket, '/api/who')
     assert.equal([refused.status, refused.body.code], [500, 'hook_failed'])
     assert.match(refused.body.error, /acme\.guard failed to decide admit: no/)
     assert.is(refused.body.details.next, 'svc extension disable acme.guard')
-    assert.equal(asked.splice(0), ['acme daemon-control /api/who'])
+    assert.equal(requests.splice(0), ['acme daemon-control /api/who'])
     // Over TCP, and for an agent, it decides as ever.
     assert.is(await answer(where.tcp, '/api/out', { 'x-key': 'ada' }), '500 hook_failed')
-    asked.length = 0
+    requests.length = 0
     assert.is(await answer(where.socket, '/api/out', { 'x-for': 'eve' }), '500 hook_failed')
-    assert.equal(asked, ['own /api/out', 'acme eve /api/out'])
+    assert.equal(requests, ['own /api/out', 'acme eve /api/out'])
   })
 })
 
 test('`replied` is called once for every request, refused ones too; its exceptions are contained', async () => {
-  const told: Exchange[] = []
+  const notices: Exchange[] = []
   const audit = plugin('audit', {
     replied: (_self, exchange) => {
-      told.push(exchange)
+      notices.push(exchange)
       throw new Error('the disk of the audit is full')
     },
   })
@@ -347,9 +347,9 @@ test('`replied` is called once for every request, refused ones too; its exceptio
     await answer(where.tcp, '/api/who')
     await answer(where.socket, '/api/nowhere')
     await kernel.inject({ method: 'GET', url: '/api/who' })
-    await until(() => told.length >= 5)
+    await until(() => notices.length >= 5)
     assert.equal(
-      told.map(({ door, url, path, owner, actor, status }) => [door, url, path, owner, actor?.id, status]),
+      notices.map(({ door, url, path, owner, actor, status }) => [door, url, path, owner, actor?.id, status]),
       [
         ['tcp', '/api/who?a=1', '/api/who', 'places', 'ada 1.0.0', 400],
         ['tcp', '/api/who', '/api/who', 'places', 'ada 1.0.0', 200],
@@ -358,7 +358,7 @@ test('`replied` is called once for every request, refused ones too; its exceptio
         ['inject', '/api/who', '/api/who', 'places', 'daemon-control', 200],
       ],
     )
-    for (const { id, milliseconds, actor } of told) {
+    for (const { id, milliseconds, actor } of notices) {
       assert.match(id, /^req_[0-9a-f]{16}$/)
       assert.ok(milliseconds >= 0)
       if (actor) assert.is(actor.cause, id)

@@ -178,9 +178,9 @@ async function fill(door: DoorName, url: (kind: string) => string, kinds: readon
   await until(() => Object.keys(host.streams()).length === 0)
   const readers = kinds.map(kind => KINDS[kind](doors, door, url(kind)))
   await Promise.all(readers.map(({ opened }) => opened))
-  const { asked } = worlds.now
+  const { asked: requests } = worlds.now
   for (const kind of ['events', 'channel'] as const) assert.is(await refused(kind, door), '429 too_many_streams')
-  assert.is(worlds.now.asked, asked)
+  assert.is(worlds.now.asked, requests)
   return readers
 }
 
@@ -244,9 +244,9 @@ test('a request that never becomes a stream takes no slot', async () => {
     assert.is((await doors.kernel.inject({ url: '/api/flow/events/throws', method: 'GET' })).status, 500)
   }
   // Of handlers that do not answer those hold a place whose callers wait.
-  const { asked, stopped } = worlds.now
+  const { asked: requests, stopped } = worlds.now
   const hanging = BOTH.map(kind => KINDS[kind](doors, 'socket', `/api/flow/${kind}/hangs`))
-  await until(() => worlds.now.asked === asked + MOST)
+  await until(() => worlds.now.asked === requests + MOST)
   assert.is(await refused('events', 'socket'), '429 too_many_streams')
   for (const { go } of hanging) go()
   await until(() => worlds.now.stopped === stopped + MOST)
@@ -321,10 +321,10 @@ test('an encoded frame is checked against the schema like any other', async () =
 })
 
 test('connections are bounded; closed connections are reported once per episode', async () => {
-  const told: string[] = []
+  const notices: string[] = []
   const folder = mkdtempSync(path.join(os.tmpdir(), 'svc-many-'))
   const where = { socketPath: path.join(folder, 'many.sock') }
-  const bounded: ServerFollower = (server, _, door) => boundConnections(server, door, 4, text => told.push(text))
+  const bounded: ServerFollower = (server, _, door) => boundConnections(server, door, 4, text => notices.push(text))
   const limits = { ...LIMITS, opened: bounded }
   const listener = await Listener.socket(where.socketPath, (_door, _request, response) => response.end('{}'), limits)
   const connect = async () => {
@@ -340,7 +340,7 @@ test('connections are bounded; closed connections are reported once per episode'
       const turned = await connect()
       await once(turned, 'close')
     }
-    assert.is(told.length, round)
+    assert.is(notices.length, round)
     // Those that are in are served; one that goes makes room.
     const [first] = open
     first?.write('GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')

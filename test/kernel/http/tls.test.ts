@@ -118,16 +118,16 @@ test('TCP beyond loopback needs host names, and TLS or a declared encrypting pro
     const started = await start({ host, allowed_hosts, ...more, trust_own_user: true, require_token: false })
     if (!('port' in started)) throw new Error(started.message)
     const { port, home, close } = started
-    const asked = async (headers: Record<string, string>) => {
+    const callerOf = async (headers: Record<string, string>) => {
       if ('tls' in more) return get(port, '/api/who', headers)
       const { status, body } = await ask({ host: '127.0.0.1', port }, '/api/who', { headers })
       return status === 200 ? `${body.id} ${body.origin}` : `${status} ${body.code}`
     }
     const known = bearer(await tokenOf(home))
-    assert.is(await asked({ host: 'box.example', ...known }), 'daemon-control http')
+    assert.is(await callerOf({ host: 'box.example', ...known }), 'daemon-control http')
     // Neither setting counts here: who is at the other end is not of this machine.
     for (const name of ['box.example', `localhost:${port}`])
-      assert.is(await asked({ host: name }), '401 identity_required', name)
+      assert.is(await callerOf({ host: name }), '401 identity_required', name)
     await close()
   }
 })

@@ -189,10 +189,10 @@ test('an upgrade to another protocol is ignored, with its body and later request
 test('bytes behind an unanswered request are not taken for a handshake', async () => {
   const body = '{"word":"a"}'
   const head = `content-type: application/json\r\ncontent-length: ${body.length}\r\n`
-  const { asked } = world
+  const { asked: requests } = world
   const slow = `POST /api/talk/plain HTTP/1.1\r\nhost: x\r\n${head}\r\n${body}`
   assert.not.match(await send(doors.where.socket, slow + handshake('/api/talk/one')), '101')
-  assert.is(world.asked, asked)
+  assert.is(world.asked, requests)
   assert.is((await ask(doors.where.socket, '/api/talk/get')).status, 200)
 })
 
@@ -297,9 +297,9 @@ test('a shutdown closes the channels of each transport with 1001, and unresponsi
   lazy.pause()
   lazy.write(handshake('/api/talk/fast'))
   await until(() => counts() === 3)
-  const { asked } = world
+  const { asked: requests } = world
   const hanging = open1('/api/talk/hangs')
-  await until(() => world.asked > asked)
+  await until(() => world.asked > requests)
   await doors.close()
   assert.is(await hanging.closed, '1006')
   for (const { closed } of channels) assert.match(await closed, /^1001/)

@@ -129,27 +129,27 @@ test('a key set again after a backward clock jump fires on time, however long se
 })
 
 test('a backward clock jump fires nothing early and is reported before anything fires', async () => {
-  const told: number[] = []
-  const { clock, start, alarm, fired, end } = scene({ setBack: ms => told.push(ms) })
+  const notices: number[] = []
+  const { clock, start, alarm, fired, end } = scene({ setBack: ms => notices.push(ms) })
   alarm.set('a', start + 2 * MINUTE)
   await clock.advance(1000)
   clock.jump(-10 * MINUTE)
   await clock.advance(5 * MINUTE)
   assert.equal(fired, [])
-  assert.is(told.length, 1)
-  assert.ok((told[0] ?? 0) > 8 * MINUTE && (told[0] ?? 0) <= 10 * MINUTE, String(told[0]))
+  assert.is(notices.length, 1)
+  assert.ok((notices[0] ?? 0) > 8 * MINUTE && (notices[0] ?? 0) <= 10 * MINUTE, String(notices[0]))
   await clock.advance(8 * MINUTE)
   assert.equal(fired, [[2 * MINUTE, 'a']])
   await end()
 })
 
 test('a listener for backward clock jumps is called also without keys', async () => {
-  const told: number[] = []
-  const { clock, end } = scene({ setBack: ms => told.push(ms) })
+  const notices: number[] = []
+  const { clock, end } = scene({ setBack: ms => notices.push(ms) })
   await clock.advance(MINUTE)
   clock.jump(-10 * MINUTE)
   await clock.advance(MINUTE)
-  assert.is(told.length, 1)
+  assert.is(notices.length, 1)
   await end()
 })
 

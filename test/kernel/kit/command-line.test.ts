@@ -12,9 +12,8 @@ test('the words of a command are quoted for a shell', () => {
   assert.is(command('task shwo', 'x'), 'svc task shwo x')
 })
 
-test('any word passes through a shell unchanged', () => {
-  for (const word of ['', ' ', "it's", '$(id)', '`id`', '"a"', '\\', 'a\nb', '<dir>', '~', '*', '!x', '#', 'ä', '-n'])
-    assert.is(execFileSync('sh', ['-c', `printf %s ${shellWord(word)}`], { encoding: 'utf8' }), word)
-})
+for (const word of ['', ' ', "it's", '$(id)', '`id`', '"a"', '\\', 'a\nb', '<dir>', '~', '*', '!x', '#', 'ä', '-n'])
+  test(`the word ${JSON.stringify(word)} passes through a shell unchanged`, () =>
+    assert.is(execFileSync('sh', ['-c', `printf %s ${shellWord(word)}`], { encoding: 'utf8' }), word))
 
 test.run()

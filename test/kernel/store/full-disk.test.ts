@@ -45,12 +45,12 @@ test('a full disk refuses writes, serves reads, loses nothing and recovers by it
     const store = await openAt(folder, { disk })
     await writeThree(store, 1)
     disk.left = 100
-    const told: number[] = []
+    const notices: number[] = []
     const waiting = [2, 3].map(id =>
       codeOf(() =>
         store.db.tx(t => {
           t.run('INSERT INTO kernel_row VALUES (?, 0, NULL)', [id])
-          store.db.onDurable(t, () => told.push(id))
+          store.db.onDurable(t, () => notices.push(id))
         }),
       ),
     )
@@ -60,13 +60,13 @@ test('a full disk refuses writes, serves reads, loses nothing and recovers by it
     assert.is(await codeOf(() => store.db.durable()), 'disk_full', 'what is read may not be on the disk')
     assert.is(await codeOf(() => store.checkpoint()), 'disk_full')
     assert.equal([...rowsById(store).keys()], [1, 2, 3])
-    assert.equal(told, [])
+    assert.equal(notices, [])
     assert.is(store.status().failed, undefined)
 
     disk.left = Infinity
     while (store.status().stalled) await new Promise(resolve => setTimeout(resolve, 10))
     await store.db.durable()
-    assert.equal(told, [2, 3], 'what was under way is on the disk, and what follows from it has happened')
+    assert.equal(notices, [2, 3], 'what was under way is on the disk, and what follows from it has happened')
     await writeThree(store, 5)
     await store.close()
     const again = await openAt(folder)

@@ -17,7 +17,7 @@ test('a turn is canceled while it streams, waits for the endpoint, asks, and run
   world = await openAgent({}, { answer: ({ toolCall }) => (toolCall.title === 'sleep 60' ? 'allow_once' : 'never') })
   const stages: readonly (readonly [string, object, () => boolean])[] = [
     ['streams', { text: 'word '.repeat(500), dripMs: 20 }, () => world.said() !== ''],
-    ['waits for the endpoint', { sleepMs: 30_000 }, () => world.model.asked.length > asked],
+    ['waits for the endpoint', { sleepMs: 30_000 }, () => world.model.asked.length > requestCount],
     ['asks', { calls: [{ name: 'write', input: { path: 'b.txt', content: 'b' } }] }, () => world.questions.length > 0],
     [
       'runs a command',
@@ -26,17 +26,17 @@ test('a turn is canceled while it streams, waits for the endpoint, asks, and run
     ],
     ['waits for a rate limit', { status: 429, headers: { 'retry-after': '14' } }, () => world.thought() !== ''],
   ]
-  let asked = 0
+  let requestCount = 0
   for (const [stage, step, reached] of stages) {
     world.clear()
-    asked = world.model.asked.length
+    requestCount = world.model.asked.length
     world.model.script([step])
     const turn = world.prompt(stage)
     await until(stage, reached)
-    const begun = performance.now()
+    const startedAt = performance.now()
     await world.cancel()
     assert.equal(await turn, { stopReason: 'cancelled' }, stage)
-    assert.ok(performance.now() - begun < 10_000, stage)
+    assert.ok(performance.now() - startedAt < 10_000, stage)
   }
   assert.not(existsSync(path.join(world.root, 'b.txt')))
   // Each call has a result, or the next request would be refused.

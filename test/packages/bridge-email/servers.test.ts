@@ -109,16 +109,16 @@ test('an empty FETCH does not advance the position', async () => {
   const wire = await Wire.to(mail.imap.port)
   const first = await startBridge({ ...ports(), imap: wire.port })
   await first.daemon.status('ready')
-  let asked = 0
+  let requestCount = 0
   let empty = true
   wire.asked = chunk => {
     const text = chunk.toString('latin1')
     if (!empty || !/UID FETCH \d+ \(/.test(text)) return chunk
-    asked++
+    requestCount++
     return Buffer.from(text.replace(/UID FETCH \d+ \(/, 'UID FETCH 4000000 ('), 'latin1')
   }
   await bot.put(message('comes late'))
-  while (asked < 2) await new Promise(resolve => setTimeout(resolve, 5))
+  while (requestCount < 2) await new Promise(resolve => setTimeout(resolve, 5))
   empty = false
   await first.daemon.heard('Question\n\ncomes late')
   assert.is(first.daemon.events.length, 1)

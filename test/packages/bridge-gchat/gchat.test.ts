@@ -337,8 +337,8 @@ test('quota errors back off exponentially; refusals are mapped', async () => {
   }
   assert.ok((waits[0] ?? 0) <= 5000 && (waits[0] ?? 0) >= 2500 && (waits[5] ?? 0) >= 30_000, waits.join())
   assert.is((await daemon.status('degraded')).reason, 'rate_limited')
-  const asked = await say({ ...chatError(429, 'RESOURCE_EXHAUSTED'), headers: { 'retry-after': '7' } })
-  assert.ok(asked.status === 'not_sent' && asked.retry_after_ms === 7000)
+  const reply = await say({ ...chatError(429, 'RESOURCE_EXHAUSTED'), headers: { 'retry-after': '7' } })
+  assert.ok(reply.status === 'not_sent' && reply.retry_after_ms === 7000)
   const before = daemon.reports.length
   assert.is((await say(undefined)).status, 'delivered')
   await daemon.status('ready', before)

@@ -73,9 +73,9 @@ export class FakeMatrix {
 
   /** Says a text, or another content, in a room. Returns the id of the event. */
   say(room: string, sender: string, content: string | Content, type = 'm.room.message', more: object = {}): string {
-    const said = typeof content === 'string' ? { msgtype: 'm.text', body: content } : content
+    const body = typeof content === 'string' ? { msgtype: 'm.text', body: content } : content
     const id = `$event${this.log.length}`
-    const event = { type, event_id: id, sender, origin_server_ts: Date.now(), content: said, ...more }
+    const event = { type, event_id: id, sender, origin_server_ts: Date.now(), content: body, ...more }
     this.#put({ room, event })
     return id
   }

@@ -340,8 +340,8 @@ test('errors map to limits, refused credentials, refused messages or unknown res
     const limited = await say(graphError(code))
     assert.ok(limited.status === 'not_sent' && !limited.permanent && (limited.retry_after_ms ?? 0) >= 5000, `${code}`)
   }
-  const asked = await say({ ...graphError(130429, '', 429), headers: { 'retry-after': '7' } })
-  assert.ok(asked.status === 'not_sent' && asked.retry_after_ms === 7000)
+  const reply = await say({ ...graphError(130429, '', 429), headers: { 'retry-after': '7' } })
+  assert.ok(reply.status === 'not_sent' && reply.retry_after_ms === 7000)
   const before = daemon.reports.length
   assert.is((await say(undefined)).status, 'delivered')
   await daemon.status('ready', before)

@@ -92,10 +92,10 @@ test('a certificate only for the host is refused: it must be for the domain of t
 test('a connection with a stripped STARTTLS offer is not used', async () => {
   const wire = await Wire.to(server.port)
   closing.push(() => wire.close())
-  const asked: string[] = []
+  const requests: string[] = []
   wire.altered = chunk => Buffer.from(String(chunk).replace(/<starttls.*?<\/starttls>|<starttls[^>]*\/>/s, ''))
   wire.asked = chunk => {
-    asked.push(String(chunk))
+    requests.push(String(chunk))
     return chunk
   }
   const daemon = await connect({ tls: 'starttls', port: wire.port, tls_ca: authority.pem })
@@ -105,7 +105,7 @@ test('a connection with a stripped STARTTLS offer is not used', async () => {
   )
   assert.match(message, /bot@localhost: .*(no encryption|took longer)/)
   assert.not(
-    asked.some(said => /<auth/.test(said)),
+    requests.some(said => /<auth/.test(said)),
     'nothing of the login goes over it',
   )
 })

@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert'
 import { troubleOf } from '../../../plugins/agents/providers/health.js'
 import { Events } from '../../../plugins/platform/events/api.js'
 import { probe } from '../../../testing/traces.js'
+import { label } from '../../fixtures/cases.js'
 import { openWorld } from '../../fixtures/session-world.js'
 
 const TEXTS: readonly (readonly [string, string | undefined])[] = [
@@ -24,9 +25,9 @@ const TEXTS: readonly (readonly [string, string | undefined])[] = [
   ['order 4290 was not found', undefined],
 ]
 
-test('the text of an error tells which part of a provider fails', () => {
-  for (const [text, wanted] of TEXTS) assert.equal([text, troubleOf(text)], [text, wanted])
-})
+for (const [text, trouble] of TEXTS)
+  test(`the error text is ${trouble ?? 'no failure of a provider'}: ${label(text)}`, () =>
+    assert.is(troubleOf(text), trouble))
 
 test('a provider is reported once when it begins to fail and once when it recovers, across a restart', async () => {
   const look = probe({ events: Events })
@@ -34,18 +35,18 @@ test('a provider is reported once when it begins to fail and once when it recove
   try {
     await world.agent('ada')
     const { at } = await world.session('ada')
-    const told = async () => {
+    const eventsOf = async () => {
       await look.kernel().db.durable()
       const all = await look.kernel().needs.events.list({})
       return all.flatMap(({ name, payload }) => (name.startsWith('provider.') ? [[name, payload]] : []))
     }
     const eventually = async (count: number) => {
-      for (let n = 0; n < 500 && (await told()).length < count; n++)
+      for (let n = 0; n < 500 && (await eventsOf()).length < count; n++)
         await new Promise(resolve => setTimeout(resolve, 10))
-      return (await told()).map(([name]) => name)
+      return (await eventsOf()).map(([name]) => name)
     }
     await world.prompt(at, 'say fine')
-    assert.equal(await told(), [])
+    assert.equal(await eventsOf(), [])
     await world.prompt(at, 'error -32603 429 Too Many Requests')
     assert.equal(await eventually(1), ['provider.rate_limited'])
     await world.prompt(at, 'error -32603 429 Too Many Requests')
@@ -56,8 +57,8 @@ test('a provider is reported once when it begins to fail and once when it recove
     await world.prompt(at, 'say fine')
     assert.equal(await eventually(3), ['provider.rate_limited', 'provider.auth_required', 'provider.recovered'])
     await world.prompt(at, 'say fine')
-    assert.is((await told()).length, 3)
-    const [[, payload] = []] = await told()
+    assert.is((await eventsOf()).length, 3)
+    const [[, payload] = []] = await eventsOf()
     assert.match(`${(payload as { message: string }).message}`, /429 Too Many Requests/)
   } finally {
     await world.close()
@@ -70,7 +71,7 @@ test('repeated turn failures with unknown text count as provider failure until o
   try {
     await world.agent('ada')
     const { at } = await world.session('ada')
-    const told = async (count: number) => {
+    const eventsOf = async (count: number) => {
       for (let n = 0; n < 500; n++) {
         await look.kernel().db.durable()
         const all = await look.kernel().needs.events.list({})
@@ -86,15 +87,15 @@ test('repeated turn failures with unknown text count as provider failure until o
     await world.prompt(at, 'say fine')
     await fails()
     await fails()
-    assert.equal(await told(0), [])
+    assert.equal(await eventsOf(0), [])
     await fails()
-    const [first] = await told(1)
+    const [first] = await eventsOf(1)
     assert.is(first?.name, 'provider.unavailable')
     assert.match(JSON.stringify(first?.payload), /3 turns in a row failed.*made no sense/)
     await fails()
     await world.prompt(at, 'say fine')
     assert.equal(
-      (await told(2)).map(({ name }) => name),
+      (await eventsOf(2)).map(({ name }) => name),
       ['provider.unavailable', 'provider.recovered'],
     )
   } finally {

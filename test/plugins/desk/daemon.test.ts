@@ -36,7 +36,7 @@ test('identity is the bounded part of the status', async () => {
 })
 
 test('members of other plugins are merged by path; a failing one is degraded and affects no other', async () => {
-  const asked: unknown[] = []
+  const requests: unknown[] = []
   const { plugin } = guest({
     members: [
       { path: 'sessions', read: () => ({ active: 2, total: 3, by_badge: { idle: 2 } }) },
@@ -51,7 +51,7 @@ test('members of other plugins are merged by path; a failing one is degraded and
           throw new Error('no tasks today')
         },
       },
-      { path: 'skills', read: about => void asked.push(about) },
+      { path: 'skills', read: about => void requests.push(about) },
     ],
   })
   const host = await boot({ plugins: [daemon, plugin] })
@@ -66,7 +66,7 @@ test('members of other plugins are merged by path; a failing one is degraded and
   assert.is(body.bridges.status, 'degraded')
   assert.is(body.tasks.status, 'degraded')
   assert.is(body.skills.status, 'unavailable')
-  assert.equal(asked, [{ workspace: 'main' }])
+  assert.equal(requests, [{ workspace: 'main' }])
   assert.ok(host.log.some(line => line.msg.includes('no tasks today')))
   await host.close()
 })
@@ -90,9 +90,9 @@ test('drain refuses new work, is in status and doctor, is idempotent and reporte
   assert.is(report.status, 'ok')
   for (let i = 0; i < 2; i++) assert.is((await host.request('POST', '/api/undrain')).body.state, 'active')
   assert.is((await host.request('POST', '/api/guest/work')).status, 200)
-  const told = (await seen.kernel.needs.events.list({})).map(event => event.name)
+  const events = (await seen.kernel.needs.events.list({})).map(event => event.name)
   assert.equal(
-    told.filter(name => name.startsWith('daemon.')),
+    events.filter(name => name.startsWith('daemon.')),
     ['daemon.started', 'daemon.draining', 'daemon.active'],
   )
   await host.close()

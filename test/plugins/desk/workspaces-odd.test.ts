@@ -39,10 +39,10 @@ test('a root that became a file or is unreachable is reported as such; other wor
   assert.is(await outcome(host, 'GET', '/api/workspaces/loop'), '410 workspace_root_missing')
   assert.is(await outcome(host, 'GET', '/api/workspaces/fine'), '200')
   const { items } = (await host.request('GET', '/api/doctor?only=workspaces')).body
-  const told = items.map((item: { code: string; message: string }) => `${item.code} ${item.message}`)
-  assert.equal(told.length, 2)
-  assert.match(told.join('\n'), /workspace_root_missing .*file is no longer a directory/)
-  assert.match(told.join('\n'), /workspace_root_unreachable .*loop cannot be reached \(ELOOP\)/)
+  const reports = items.map((item: { code: string; message: string }) => `${item.code} ${item.message}`)
+  assert.equal(reports.length, 2)
+  assert.match(reports.join('\n'), /workspace_root_missing .*file is no longer a directory/)
+  assert.match(reports.join('\n'), /workspace_root_unreachable .*loop cannot be reached \(ELOOP\)/)
   await end()
 })
 

@@ -28,8 +28,8 @@ test('removal deletes the records of the scope by any author and emits an event'
     inside.records.list({}).map(record => record.id),
     ['elsewhere'],
   )
-  const told = (await inside.needs.events.list({ subject: id })).map(event => event.name)
-  assert.equal(told, ['workspace.created', 'workspace.deleted'])
+  const events = (await inside.needs.events.list({ subject: id })).map(event => event.name)
+  assert.equal(events, ['workspace.created', 'workspace.deleted'])
   assert.is(await outcome(host, 'DELETE', `/api/workspaces/${id}`), '404 workspace_not_found')
   await end()
 })

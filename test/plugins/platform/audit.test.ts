@@ -278,7 +278,7 @@ test('pruning by count and by age leaves a verifiable chain that attests its sta
 })
 
 test('a caller limited to a part of the daemon may not read the audit', async () => {
-  const asked: { readonly as: object; readonly url: string }[] = []
+  const requests: { readonly as: object; readonly url: string }[] = []
   const statuses: number[] = []
   const asking = definePlugin({ name: 'asking', version: '1', requires: { request: Requests } }).surface({
     services: [
@@ -290,8 +290,8 @@ test('a caller limited to a part of the daemon may not read the audit', async ()
           }
           for (const limits of [{}, { kind: 'extension' }, { maxScope: { kind: 'workspace', id: 'ws_1' } }])
             for (const url of ['/api/audit', '/api/audit/verify', '/api/audit/why?id=x'])
-              asked.push({ as: { ...operator, ...limits }, url })
-          for (const { as, url } of asked) statuses.push((await needs.request({ method: 'GET', url }, as)).status)
+              requests.push({ as: { ...operator, ...limits }, url })
+          for (const { as, url } of requests) statuses.push((await needs.request({ method: 'GET', url }, as)).status)
           if (!signal.aborted) await new Promise(done => signal.addEventListener('abort', done, { once: true }))
         },
       },

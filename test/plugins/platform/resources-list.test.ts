@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert'
 import type { CommandContext } from '../../../kernel/plugin.js'
 import { run as putCommand } from '../../../plugins/platform/resources/commands.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
+import { testCases } from '../../fixtures/cases.js'
 import { temporaryFolder } from '../../harness/kernel.js'
 import { body, ids, start } from './resource-scene.js'
 
@@ -66,9 +67,10 @@ test('a list of many records is complete, ordered under every filter, and yields
   await host.close()
 })
 
-test('filters that contradict each other are 422', async () => {
-  const { host } = await start()
-  const table = [
+testCases({
+  open: () => start(),
+  close: ({ host }) => host.close(),
+  cases: [
     '?scope_id=ws_1',
     '?scope_kind=workspace',
     '?scope_kind=global&scope_id=ws_1',
@@ -86,12 +88,9 @@ test('filters that contradict each other are 422', async () => {
     '/note?owner_kind=daemon',
     '/No-Kind',
     '/No-Kind/x',
-  ]
-  for (const query of table) {
-    const { status } = await host.request('GET', `/api/resources${query}`)
-    assert.is(status, 422, query)
-  }
-  await host.close()
+  ],
+  name: query => `a contradictory or invalid filter is 422: ${query}`,
+  run: async ({ host }, query) => assert.is((await host.request('GET', `/api/resources${query}`)).status, 422),
 })
 
 test('writes over the rate limit are queued, then refused; reads never are', async () => {

@@ -102,9 +102,9 @@ class Daemon {
     await this.delay()
     let slowest = 0
     for (const end = performance.now() + MEASURE_MS; performance.now() < end; await sleep(50)) {
-      const asked = performance.now()
+      const startedAt = performance.now()
       await this.ask('GET', '/api/status/identity')
-      slowest = Math.max(slowest, performance.now() - asked)
+      slowest = Math.max(slowest, performance.now() - startedAt)
     }
     return { ...(await this.delay()), slowest }
   }

@@ -174,16 +174,16 @@ export class Load {
       if (times > 1) faults.push(`${body.idempotency_key} reached the agent ${times} times`)
       if (turn === undefined) continue
       const { events } = await this.#ask('GET', `${base}/events?turn_id=${turn}&limit=1000`)
-      const told = events.filter(({ type }: Body) => type === 'user_message').length
+      const reports = events.filter(({ type }: Body) => type === 'user_message').length
       const waits = JSON.stringify(await this.#ask('GET', `${base}/prompt/queue`)).includes(`"${body.message_id}"`)
-      if (told + Number(waits) !== 1) {
+      if (reports + Number(waits) !== 1) {
         faults.push(
-          `${body.idempotency_key} was answered; it is ${told} times in the history, it ${waits ? 'waits' : 'does not wait'}`,
+          `${body.idempotency_key} was answered; it is ${reports} times in the history, it ${waits ? 'waits' : 'does not wait'}`,
         )
       }
       const again = await this.context.send('POST', `${base}/prompt`, body)
       const isKnown = again.status === 202 && again.body.prompt.new_turn_id === turn
-      if (!isKnown && !(again.status === 409 && told === 1)) {
+      if (!isKnown && !(again.status === 409 && reports === 1)) {
         faults.push(`${body.idempotency_key} again: ${again.status} ${JSON.stringify(again.body)}`)
       }
     }

@@ -204,10 +204,10 @@ export class Life {
     if (!isDeepStrictEqual(workspaces[0], workspaces[1])) faults.push('the workspaces differ')
     for (const [id, texts] of before.prompts) {
       const [copy, original] = await Promise.all([socket, own].map(at => eventsOf(at, this.#workspace, id)))
-      const said = new Set(
+      const copied = new Set(
         (copy as Body[]).filter(({ type }) => type === 'user_message').map(({ content }) => content.text),
       )
-      const missing = [...texts].filter(text => !said.has(text))
+      const missing = [...texts].filter(text => !copied.has(text))
       if (missing.length > 0) faults.push(`session ${id} lacks prompts that were acknowledged: ${missing}`)
       // A repair appends what a crash left open, and nothing else differs.
       const differs = (copy as Body[]).findIndex((event, at) => !isDeepStrictEqual(event, (original as Body[])[at]))

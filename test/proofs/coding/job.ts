@@ -47,10 +47,10 @@ export function codingJob(world: CodingWorld, editing: Editing, sandbox: 'none' 
       async run() {
         if (editing.look) await world.prompt(id, `${editing.look(file)}[[say:seen]]`)
         edited = await world.send(id, `${MARK} ${editing.edit(file)}[[say:edited ${MARK}]]`)
-        const { end, asked, text } = await world.ended(id, edited)
+        const { end, asked: requests, text } = await world.ended(id, edited)
         assert.equal(end.type, 'done', JSON.stringify(end))
         assert.match(fs.readFileSync(file, 'utf8'), /a \+ b/, text)
-        return `coding/sum.mjs is right, after ${asked} answered questions`
+        return `coding/sum.mjs is right, after ${requests} answered questions`
       },
     },
     {

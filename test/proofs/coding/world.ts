@@ -162,9 +162,9 @@ export class CodingWorld {
 
 /** Its words come in pieces, whose ends are anywhere. */
 function textOf(events: readonly SessionEvent[]): string {
-  const said = events.flatMap(({ type, content }) => (type === 'agent_message' ? [String(Object(content).text)] : []))
+  const output = events.flatMap(({ type, content }) => (type === 'agent_message' ? [String(Object(content).text)] : []))
   const shown = events.filter(({ type }) => type !== 'user_message' && type !== 'agent_message')
-  return `${said.join('')}\n${JSON.stringify(shown)}`
+  return `${output.join('')}\n${JSON.stringify(shown)}`
 }
 
 /** This repository, and in it a function with a fault and the test that finds it. */

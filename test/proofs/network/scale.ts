@@ -25,10 +25,10 @@ const servers = server.url.slice('nats://'.length)
 const open = () => connect({ servers })
 /** Does something many times, some at once; returns seconds. */
 async function many(count: number, work: (i: number) => Promise<unknown>, atOnce = 64): Promise<number> {
-  const begun = performance.now()
+  const startedAt = performance.now()
   for (let i = 0; i < count; i += atOnce)
     await Promise.all(Array.from({ length: Math.min(atOnce, count - i) }, (_, k) => work(i + k)))
-  return (performance.now() - begun) / 1000
+  return (performance.now() - startedAt) / 1000
 }
 
 const connection = await open()

@@ -149,14 +149,14 @@ export class Speaker {
 
   /** Again where the daemon was killed meanwhile. */
   async patiently<T>(work: () => Promise<T>): Promise<T> {
-    const begun = performance.now()
+    const startedAt = performance.now()
     for (;;) {
       try {
         return await work()
       } catch (error) {
         const { code } = error as NodeJS.ErrnoException
         const isGone = ['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE'].includes(code ?? '')
-        if (!isGone || performance.now() - begun > PASSING_MS) throw error
+        if (!isGone || performance.now() - startedAt > PASSING_MS) throw error
         await sleep(20)
       }
     }
@@ -220,9 +220,9 @@ export class Speaker {
   /** Resolves when the listener runs. */
   async #listens(): Promise<void> {
     const url = `/api/workspaces/${this.workspace}/sessions/${this.#listener}`
-    const begun = performance.now()
+    const started = performance.now()
     while ((await this.ask('GET', url)).session.state !== 'active') {
-      if (performance.now() - begun > PASSING_MS) throw new Error(`${this.name}: the listener does not run`)
+      if (performance.now() - started > PASSING_MS) throw new Error(`${this.name}: the listener does not run`)
       await sleep(50)
     }
   }

@@ -38,15 +38,17 @@ export async function proveShutdown(agents: number, unused: number): Promise<str
     }
     await inTurn(agents, async () => world.prompt((await world.session('deaf')).at, 'x'))
     await inTurn(unused, () => world.session('deaf'))
-    const begun = performance.now()
+    const startedAt = performance.now()
     await world.kernel.close()
-    const took = performance.now() - begun
-    console.log(`${agents} agents that do not want to end and ${unused} unused sessions: ${(took / 1000).toFixed(1)} s`)
+    const elapsed = performance.now() - startedAt
+    console.log(
+      `${agents} agents that do not want to end and ${unused} unused sessions: ${(elapsed / 1000).toFixed(1)} s`,
+    )
     const left = processesWith(`SVC_HOME=${world.home}`)
     await world.restart()
     const { total } = (await world.kernel.request('GET', '/api/sessions?state=stopped&limit=1')).body.page
     return [
-      ...(took > SHUTDOWN_MS ? [`the shutdown took ${Math.round(took)} ms`] : []),
+      ...(elapsed > SHUTDOWN_MS ? [`the shutdown took ${Math.round(elapsed)} ms`] : []),
       ...(left.length > 0 ? [`processes are left: ${left.join(', ')}`] : []),
       ...(total === agents + unused ? [] : [`${total} sessions are stopped`]),
     ]

@@ -40,7 +40,7 @@ const store: Subject<undefined> = {
   async record(seed, label, start, mutate) {
     const random = chance(seed, 'store run', label)
     const disk = diskFor(random, start)
-    const told: Told = []
+    const notices: Told = []
     for (let life = 0; life < 2; life++) {
       const opened = await open(mutate(disk), 4 + random.int(20))
       await prepare(opened)
@@ -50,14 +50,14 @@ const store: Subject<undefined> = {
         while (n < end) {
           const mine = ++n
           await perform(opened, seed, mine)
-          told.push({ at: disk.trace.length, number: mine })
+          notices.push({ at: disk.trace.length, number: mine })
         }
       }
       await Promise.all(Array.from({ length: 1 + random.int(6) }, lane))
       if (random() < 0.3) await opened.checkpoint()
       await opened.close()
     }
-    return { disk, told, extra: undefined }
+    return { disk, told: notices, extra: undefined }
   },
   async wrong(seed, disk, _run, told) {
     const opened = await open(disk)
@@ -95,7 +95,7 @@ const journal: Subject<Appended> = {
   async record(seed, label, start, mutate) {
     const random = chance(seed, 'journal run', label)
     const disk = diskFor(random, start)
-    const told: Told = []
+    const notices: Told = []
     const extra: Appended = { generations: [], written: [] }
     for (let life = 0; life < 2; life++) {
       const opened = await openSmall(mutate(disk))
@@ -115,13 +115,13 @@ const journal: Subject<Appended> = {
         }
         if (wait < 0.5) {
           await opened.sync()
-          told.push({ at: disk.trace.length, number: last })
+          notices.push({ at: disk.trace.length, number: last })
         } else if (wait < 0.8) await opened.written()
       }
       await opened.close()
-      told.push({ at: disk.trace.length, number: opened.last })
+      notices.push({ at: disk.trace.length, number: opened.last })
     }
-    return { disk, told, extra }
+    return { disk, told: notices, extra }
   },
   async wrong(seed, disk, { extra }, told, count) {
     const opened = await openSmall(disk)
@@ -142,14 +142,14 @@ const file: Subject<undefined> = {
   async record(seed, label, start, mutate) {
     const random = chance(seed, 'file run', label)
     const disk = diskFor(random, start)
-    const told: Told = []
+    const notices: Told = []
     const target = textFile(FILE, { disk: mutate(disk) })
     let n = Number((await target.read())?.split(' ')[0] ?? 0)
     for (let left = 12; left > 0; left--) {
       await target.write(text(seed, ++n))
-      told.push({ at: disk.trace.length, number: n })
+      notices.push({ at: disk.trace.length, number: n })
     }
-    return { disk, told, extra: undefined }
+    return { disk, told: notices, extra: undefined }
   },
   async wrong(seed, disk, _run, told) {
     const found = (await textFile(FILE, { disk }).read()) ?? ''

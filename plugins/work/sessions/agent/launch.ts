@@ -110,11 +110,11 @@ export async function planLaunch(context: SessionsContext, row: SessionRow): Pro
 }
 
 /** Starts the process, opens its session and notifies. Throws {@link AgentFailure} or a fault; no process is left running then. */
-export async function launch(...given: Parameters<typeof start>): Promise<RunningAgent> {
-  const [{ points }, row, info] = given
+export async function launch(...args: Parameters<typeof start>): Promise<RunningAgent> {
+  const [{ points }, row, info] = args
   const isAgain = row.state === 'starting'
   if (isAgain) void points.recoveryStarted.call(info)
-  const running = await start(...given).catch(error => {
+  const running = await start(...args).catch(error => {
     if (isAgain) void points.recoveryExhausted.call(info)
     throw error
   })
@@ -218,16 +218,16 @@ async function start(
   })
   const watch: CallWatch = {
     async before(call) {
-      const { deny, ...wanted } = await points.toolPreCall.run(call, info)
+      const { deny, ...changes } = await points.toolPreCall.run(call, info)
       if (deny !== undefined) throw permissionDenied(`permission denied: ${deny}`)
-      return wanted
+      return changes
     },
     after({ kind, title, argv: [command, ...args] = [] }, error) {
       const input = command === undefined ? { path: title } : { command, args }
-      const ended = error === undefined ? { status: 'completed' } : { status: 'failed', error: bounded(error) }
-      const content = { kind, title, raw_input: input, ...ended }
-      const told = { sessionId: row.id, type: 'tool_result', turnId: listener.turnId() ?? '', content } as const
-      void (error === undefined ? points.toolPostCall : points.toolPostError).call(told)
+      const outcome = error === undefined ? { status: 'completed' } : { status: 'failed', error: bounded(error) }
+      const content = { kind, title, raw_input: input, ...outcome }
+      const result = { sessionId: row.id, type: 'tool_result', turnId: listener.turnId() ?? '', content } as const
+      void (error === undefined ? points.toolPostCall : points.toolPostError).call(result)
     },
   }
   const connect = async (loadId: string | undefined) => {
@@ -275,9 +275,9 @@ async function start(
       })
     } catch (error) {
       if (!(error instanceof AgentFailure)) throw error
-      const told = error.wantsLogin ? error.withHint(withheldText(kernel.needs.providers, program, provider)) : error
-      told.startedWith = { argv, cwd, env: begin.env }
-      throw told
+      const failure = error.wantsLogin ? error.withHint(withheldText(kernel.needs.providers, program, provider)) : error
+      failure.startedWith = { argv, cwd, env: begin.env }
+      throw failure
     } finally {
       listener.signal.removeEventListener('abort', abort)
     }
@@ -380,8 +380,8 @@ export class AgentGuards {
   /** Reason for which the process cannot be made to ask for a guard set after its start; undefined: the guards hold. */
   unheld: string | undefined
 
-  constructor(given: Readonly<Record<string, string>> = {}) {
-    for (const [owner, by] of Object.entries(given)) this.#byOwner.set(owner, { by, isRequired: true })
+  constructor(required: Readonly<Record<string, string>> = {}) {
+    for (const [owner, by] of Object.entries(required)) this.#byOwner.set(owner, { by, isRequired: true })
   }
 
   of(owner: string): SessionGuard | undefined {

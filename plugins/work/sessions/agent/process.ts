@@ -142,8 +142,8 @@ export class AgentProcess {
   /** Sets a model or an option value of the agent. Throws the agent's refusal. */
   async choose(choice: Choice): Promise<void> {
     const { acpSessionId: sessionId } = this.session
-    const asked = this.#connection.agent.request<unknown>(choice.method, { sessionId, ...choice.params })
-    const answer = await within(this.start.clock, SET_MODE_MS, asked).catch(error => {
+    const request = this.#connection.agent.request<unknown>(choice.method, { sessionId, ...choice.params })
+    const answer = await within(this.start.clock, SET_MODE_MS, request).catch(error => {
       throw new Error(describe(error, this.start.redact), { cause: error })
     })
     this.choices.took(choice, answer)
@@ -172,8 +172,8 @@ export class AgentProcess {
       const { stopReason } = v.parse(v.fallback(PromptResult, { stopReason: 'end_turn' }), answer)
       if (stopReason !== 'cancelled' || this.#cancelAsked) return stopReason
       // Some agents whose main process was killed still send a stop reason before they exit.
-      const gone = await within(this.start.clock, 2 * DRAIN_MS, this.ended).catch(() => undefined)
-      if (gone) throw gone
+      const failure = await within(this.start.clock, 2 * DRAIN_MS, this.ended).catch(() => undefined)
+      if (failure) throw failure
       return stopReason
     } catch (error) {
       if (this.#connection.signal.aborted) throw await this.ended
@@ -241,16 +241,16 @@ export class AgentProcess {
     let handed = servers.handed
     // An agent that refuses MCP servers is tried once more without them, and gets none from then on.
     const open = async (kind: FailureKind, method: string, more: object): Promise<unknown> => {
-      const place = {
+      const folders = {
         cwd: start.cwd,
         ...(start.addDirs.length > 0 && { additionalDirectories: start.addDirs }),
         ...more,
       }
       try {
-        return await request(kind, method, { ...place, mcpServers: handed }, 'newSessionTimeout')
+        return await request(kind, method, { ...folders, mcpServers: handed }, 'newSessionTimeout')
       } catch (error) {
         if (handed.length === 0 || !refusesServers(error)) throw error
-        const opened = await request(kind, method, { ...place, mcpServers: [] }, 'newSessionTimeout')
+        const opened = await request(kind, method, { ...folders, mcpServers: [] }, 'newSessionTimeout')
         start.leftOut(handed.map(serverName), { refusal: messageOf(error) })
         handed = []
         return opened
@@ -371,13 +371,13 @@ export class AgentProcess {
     const broken = this.#connection.closed.then(async () => {
       if (this.#brokenOff) return this.#brokenOff
       // A process that ends closes its pipes shortly before it exits.
-      const gone = await within(clock, DRAIN_MS, exit).catch(() => undefined)
+      const exitFailure = await within(clock, DRAIN_MS, exit).catch(() => undefined)
       const failure = linkFailure()
       if (failure) {
         this.start.fault(failure)
         return this.#failure('protocol_failure', failure.message)
       }
-      return gone ?? this.#failure('transport_failure', this.#withLastWords('the agent closed the connection'))
+      return exitFailure ?? this.#failure('transport_failure', this.#withLastWords('the agent closed the connection'))
     })
     return Promise.race([broken, exit.then(failure => (linkFailure() ? broken : failure))])
   }
@@ -423,13 +423,13 @@ type Transport = 'stdio' | 'http'
 /**
  * Splits MCP servers into reachable ones and, by transport, the names of the others.
  * @param overHttp the agent advertises servers over HTTP
- * @param known the transports that work, where the agent advertises more than it supports
+ * @param transports the transports that work, where the agent advertises more than it supports
  */
-function reachable(servers: readonly unknown[], overHttp: boolean, known: readonly string[] = ['stdio', 'http']) {
+function reachable(servers: readonly unknown[], overHttp: boolean, transports: readonly string[] = ['stdio', 'http']) {
   const leftOut = new Map<Transport, string[]>()
   const handed = servers.filter(server => {
     const transport = (Object(server) as { type?: unknown }).type === 'http' ? 'http' : 'stdio'
-    if (known.includes(transport) && (transport === 'stdio' || overHttp)) return true
+    if (transports.includes(transport) && (transport === 'stdio' || overHttp)) return true
     leftOut.set(transport, [...(leftOut.get(transport) ?? []), serverName(server)])
     return false
   })
@@ -444,8 +444,8 @@ const LOGIN_WANTED = -32000
 function describe(error: unknown, redact: Redact): string {
   if (!(error instanceof RequestError)) return messageOf(error)
   const reason = reasonOf(error.data)
-  const told = reason === undefined || error.message.includes(reason) ? error.message : `${error.message}: ${reason}`
-  const text = `${redact.text(redactText(told), REASON_CHARACTERS)} (${error.code})`
+  const message = reason === undefined || error.message.includes(reason) ? error.message : `${error.message}: ${reason}`
+  const text = `${redact.text(redactText(message), REASON_CHARACTERS)} (${error.code})`
   return error.code === LOGIN_WANTED ? `the agent requires a login: ${text}` : text
 }
 
@@ -471,8 +471,8 @@ function refused(
   login: string | undefined,
 ): AgentFailure {
   const wantsLogin = error instanceof RequestError && error.code === LOGIN_WANTED
-  const told = `${what === undefined ? '' : `${what}: `}${describe(error, redact)}`
-  const failure = new AgentFailure(kind, wantsLogin && login !== undefined ? `${told}; ${login}` : told, error)
+  const message = `${what === undefined ? '' : `${what}: `}${describe(error, redact)}`
+  const failure = new AgentFailure(kind, wantsLogin && login !== undefined ? `${message}; ${login}` : message, error)
   failure.wantsLogin = wantsLogin
   return failure
 }
@@ -501,8 +501,8 @@ function reasonOf(data: unknown, depth = 0): string | undefined {
   if (typeof data === 'string') return data.trim() || undefined
   if (typeof data !== 'object' || data === null || depth > 2) return undefined
   for (const name of SPOKEN) {
-    const said = reasonOf((data as Record<string, unknown>)[name], depth + 1)
-    if (said !== undefined) return said
+    const reason = reasonOf((data as Record<string, unknown>)[name], depth + 1)
+    if (reason !== undefined) return reason
   }
   return undefined
 }

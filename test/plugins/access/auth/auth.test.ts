@@ -195,8 +195,8 @@ test('a key has a unique name by which it is listed and deleted', () =>
     assert.equal(await names(), ['ci of web', undefined, 'two'])
     const secret = made.body.data.api_key
     assert.is((await tcp('GET', '/api/who', secret)).status, 200)
-    const gone = await tcp('DELETE', '/api/v0/auth/keys/ci%20of%20web', operator)
-    assert.equal(gone.body, { message: `deleted ${made.body.data.id}` })
+    const removal = await tcp('DELETE', '/api/v0/auth/keys/ci%20of%20web', operator)
+    assert.equal(removal.body, { message: `deleted ${made.body.data.id}` })
     assert.is((await tcp('GET', '/api/who', secret)).status, 401)
     assert.is((await tcp('DELETE', '/api/v0/auth/keys/ci%20of%20web', operator)).code, 'api_key_not_found')
     assert.equal(await names(), [undefined, 'two'])
@@ -231,12 +231,12 @@ test('refused tokens are logged once a minute, and reported by doctor above a th
     async ({ tcp, token, log }) => {
       const lines = () => log.filter(line => JSON.stringify(line).includes('its token is not valid'))
       const doctor = async () => (await tcp('GET', '/api/doctor', await token())).body.items
-      const told = async () => (await doctor()).filter(({ code }: { code: string }) => code === 'unknown_tokens')
+      const itemsOf = async () => (await doctor()).filter(({ code }: { code: string }) => code === 'unknown_tokens')
       for (let n = 0; n < 9; n++) await tcp('GET', '/api/who', n % 2 === 0 ? 'somebody-elses' : `svc_op_${n}`)
       await tcp('GET', '/api/who')
-      assert.equal(await told(), [])
+      assert.equal(await itemsOf(), [])
       await tcp('GET', '/api/who', 'somebody-elses')
-      const [item] = await told()
+      const [item] = await itemsOf()
       assert.match(item.message, /^10 requests over TCP within an hour .* from 127\.0\.0\.1 at /)
       assert.is(lines().length, 1)
       assert.not(JSON.stringify([log, item]).includes('somebody-elses'))

@@ -195,8 +195,8 @@ test('privileged routes are refused over TCP beyond loopback and by a proxy name
     isOpen = true
     const privileged = routes.filter(route => route.privileged)
     assert.ok(privileged.length > 5)
-    const asked = { name: '', token: 'operator', headers: { host: 'box.example' }, tcp: 'reached' } as const
-    const requests = privileged.map(route => requestOf(asked, route, world))
+    const request = { name: '', token: 'operator', headers: { host: 'box.example' }, tcp: 'reached' } as const
+    const requests = privileged.map(route => requestOf(request, route, world))
     const answers = await sendAll([world.where.tcp, requests], http.request, http.Agent)
     isOpen = false
     assert.equal([...new Set(answers)], ['403 privileged_only'])

@@ -2,6 +2,7 @@ import { mkdir, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { label, testCases } from '../../../fixtures/cases.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
 import { type Scene, scene } from '../../desk/settings/scene.js'
 
@@ -68,36 +69,35 @@ async function trusted(daemon: Scene, id: string): Promise<void> {
 const trustOf = async (daemon: Scene, id: string) =>
   (await daemon.request('GET', `/api/workspaces/${id}/trust`)).body.trust
 
-test('executable content counts wherever it lies and whatever its name', async () => {
-  const daemon = await scene()
-  try {
-    for (const [file, text] of [
-      ['.svc/agents/memory/AGENT.md', RUNS],
-      ['.svc/agents/SOUL.md/AGENT.md', RUNS],
-      ['.svc/agents/one/memory/run.sh', 'true'],
-      ['.svc/skills/memory/SKILL.md', HOOKED],
-      ['.svc/skills/HEARTBEAT.md', 'a text of no agent'],
-      ['.svc/skills/ok/memory/run.sh', 'true'],
-      ['.svc/skills/ok/SOUL.md', 'true'],
-      ['.svc/skills/ok/workspace.toml', ''],
-      ['.svc/Memory/run.sh', 'true'],
-      ['.svc/mcp.json', '{}'],
-      ['.svc/capabilities/one.toml', ''],
-      ['.svc/extensions/one/extension.toml', ''],
-      ['.agents/skills/one/SKILL.md', HOOKED],
-      ['.claude/skills/one/scripts/run.py', 'pass'],
-      ['.mcp.json', '{}'],
-    ] as const) {
-      const { id, root } = await daemon.workspace({ [file]: text })
-      const { state, files } = await trustOf(daemon, id)
-      assert.equal([state, files], ['untrusted', [file]])
-      await trusted(daemon, id)
-      await writeFile(path.join(root, file), `${text} `)
-      assert.is((await trustOf(daemon, id)).state, 'changed', file)
-    }
-  } finally {
-    await daemon.close()
-  }
+testCases({
+  open: () => scene(),
+  close: daemon => daemon.close(),
+  cases: [
+    ['.svc/agents/memory/AGENT.md', RUNS],
+    ['.svc/agents/SOUL.md/AGENT.md', RUNS],
+    ['.svc/agents/one/memory/run.sh', 'true'],
+    ['.svc/skills/memory/SKILL.md', HOOKED],
+    ['.svc/skills/HEARTBEAT.md', 'a text of no agent'],
+    ['.svc/skills/ok/memory/run.sh', 'true'],
+    ['.svc/skills/ok/SOUL.md', 'true'],
+    ['.svc/skills/ok/workspace.toml', ''],
+    ['.svc/Memory/run.sh', 'true'],
+    ['.svc/mcp.json', '{}'],
+    ['.svc/capabilities/one.toml', ''],
+    ['.svc/extensions/one/extension.toml', ''],
+    ['.agents/skills/one/SKILL.md', HOOKED],
+    ['.claude/skills/one/scripts/run.py', 'pass'],
+    ['.mcp.json', '{}'],
+  ] as const,
+  name: ([file]) => `executable content counts wherever it lies: ${file}`,
+  run: async (daemon, [file, text]) => {
+    const { id, root } = await daemon.workspace({ [file]: text })
+    const { state, files } = await trustOf(daemon, id)
+    assert.equal([state, files], ['untrusted', [file]])
+    await trusted(daemon, id)
+    await writeFile(path.join(root, file), `${text} `)
+    assert.is((await trustOf(daemon, id)).state, 'changed')
+  },
 })
 
 test('identity, memories and prompt texts run nothing, unless they are links', async () => {
@@ -121,42 +121,43 @@ test('identity, memories and prompt texts run nothing, unless they are links', a
   }
 })
 
-test('a referenced file is part of the trust: its change changes the workspace', async () => {
-  const daemon = await scene()
-  const skill = (hook: string) => agent('one', `metadata:\n  svc:\n    hooks:\n      - ${hook}\n`)
-  try {
-    for (const [named, from, text] of [
-      ['.svc/agents/one/SOUL.md', '.svc/agents/one/AGENT.md', agent('one', 'command: ./SOUL.md\n')],
-      ['.svc/SOUL.md', '.svc/skills/one/SKILL.md', skill('{ event: turn.start, command: ./.svc/SOUL.md }')],
-      ['.svc/memory/run.sh', '.svc/mcp.json', server({ command: './.svc/memory/run.sh' })],
-      ['tools/server.mjs', '.svc/mcp.json', server({ command: 'node', args: ['tools/server.mjs'] })],
-      ['tools/server.mjs', '.mcp.json', server({ command: 'node', args: ['--flag=./tools/server.mjs'] })],
-      ['tools/server.mjs', '.svc/mcp.json', server({ command: 'node', args: ['server.mjs'], cwd: 'tools' })],
-      ['tools/server.mjs', '.svc/mcp.json', server({ command: '$' + '{workspace}/tools/server.mjs' })],
-      ['tools/server.mjs', '.svc/mcp.json', server({ command: '$' + '{SERVER:-./tools/server.mjs}' })],
-      ['tools/gate.sh', '.svc/config.json', '{ "hooks": [{ "command": "sh -c \'cd tools && ./gate.sh\'" }] }'],
-      ['tools/gate.sh', '.svc/config.json', '// of us\n{ "hooks": [{ "command": "\\u002e/tools\\u002fgate.sh" }] }'],
-      ['tools/gate.sh', '.svc/skills/one/SKILL.md', skill('{ event: turn.start, command: "tools\\x2fgate.sh" }')],
-      ['dev.env', '.svc/mcp.json', server({ command: 'x', envFile: './dev.env' })],
-      ['tools/hook.cjs', '.svc/mcp.json', server({ command: 'node', args: ['./tools/hook'] })],
-      ['pkg/tool.py', '.svc/mcp.json', server({ command: 'python3', args: ['-m', 'pkg.tool'] })],
-      ['pkg/__main__.py', '.svc/mcp.json', server({ command: 'python3', args: ['pkg'] })],
-      ['package.json', '.svc/mcp.json', server({ command: 'npm', args: ['run', 'serve'] })],
-      ['hooks.d/10-one', '.svc/mcp.json', server({ command: 'run-parts', args: ['./hooks.d'] })],
-      ['tools/lib.sh', '.svc/skills/one/run.sh', '. ./tools/lib.sh'],
-    ] as const) {
-      const { id, root } = await daemon.workspace({ [from]: text, [named]: 'one', 'other.txt': 'one' })
-      const { files } = await trustOf(daemon, id)
-      assert.equal([...files].sort(), [from, named].sort(), text)
-      await trusted(daemon, id)
-      await writeFile(path.join(root, 'other.txt'), 'two')
-      assert.is((await trustOf(daemon, id)).state, 'trusted')
-      await writeFile(path.join(root, named), 'two')
-      assert.is((await trustOf(daemon, id)).state, 'changed', text)
-    }
-  } finally {
-    await daemon.close()
-  }
+const skill = (hook: string) => agent('one', `metadata:\n  svc:\n    hooks:\n      - ${hook}\n`)
+
+testCases({
+  open: () => scene(),
+  close: daemon => daemon.close(),
+  cases: [
+    ['.svc/agents/one/SOUL.md', '.svc/agents/one/AGENT.md', agent('one', 'command: ./SOUL.md\n')],
+    ['.svc/SOUL.md', '.svc/skills/one/SKILL.md', skill('{ event: turn.start, command: ./.svc/SOUL.md }')],
+    ['.svc/memory/run.sh', '.svc/mcp.json', server({ command: './.svc/memory/run.sh' })],
+    ['tools/server.mjs', '.svc/mcp.json', server({ command: 'node', args: ['tools/server.mjs'] })],
+    ['tools/server.mjs', '.mcp.json', server({ command: 'node', args: ['--flag=./tools/server.mjs'] })],
+    ['tools/server.mjs', '.svc/mcp.json', server({ command: 'node', args: ['server.mjs'], cwd: 'tools' })],
+    ['tools/server.mjs', '.svc/mcp.json', server({ command: '$' + '{workspace}/tools/server.mjs' })],
+    ['tools/server.mjs', '.svc/mcp.json', server({ command: '$' + '{SERVER:-./tools/server.mjs}' })],
+    ['tools/gate.sh', '.svc/config.json', '{ "hooks": [{ "command": "sh -c \'cd tools && ./gate.sh\'" }] }'],
+    ['tools/gate.sh', '.svc/config.json', '// of us\n{ "hooks": [{ "command": "\\u002e/tools\\u002fgate.sh" }] }'],
+    ['tools/gate.sh', '.svc/skills/one/SKILL.md', skill('{ event: turn.start, command: "tools\\x2fgate.sh" }')],
+    ['dev.env', '.svc/mcp.json', server({ command: 'x', envFile: './dev.env' })],
+    ['tools/hook.cjs', '.svc/mcp.json', server({ command: 'node', args: ['./tools/hook'] })],
+    ['pkg/tool.py', '.svc/mcp.json', server({ command: 'python3', args: ['-m', 'pkg.tool'] })],
+    ['pkg/__main__.py', '.svc/mcp.json', server({ command: 'python3', args: ['pkg'] })],
+    ['package.json', '.svc/mcp.json', server({ command: 'npm', args: ['run', 'serve'] })],
+    ['hooks.d/10-one', '.svc/mcp.json', server({ command: 'run-parts', args: ['./hooks.d'] })],
+    ['tools/lib.sh', '.svc/skills/one/run.sh', '. ./tools/lib.sh'],
+  ] as const,
+  name: ([named, from, text]) =>
+    `the file ${named} is trusted with ${from}: ${label(text.split('\n').at(-1) || text, 50)}`,
+  run: async (daemon, [named, from, text]) => {
+    const { id, root } = await daemon.workspace({ [from]: text, [named]: 'one', 'other.txt': 'one' })
+    const { files } = await trustOf(daemon, id)
+    assert.equal([...files].sort(), [from, named].sort())
+    await trusted(daemon, id)
+    await writeFile(path.join(root, 'other.txt'), 'two')
+    assert.is((await trustOf(daemon, id)).state, 'trusted')
+    await writeFile(path.join(root, named), 'two')
+    assert.is((await trustOf(daemon, id)).state, 'changed')
+  },
 })
 
 test('a referenced link counts as its target, and a file that appears later counts too', async () => {

@@ -115,8 +115,8 @@ for (const [what, make] of Object.entries(owners))
         return !found.some(ref => own.includes(ref)) && found
       }, `the end of the secrets of the ${what}`)
       assert.equal(left, others.sort())
-      const told = (await scene.request('GET', '/api/audit?action=vault.secret_deleted')).body
-      assert.not.match(JSON.stringify(told), SECRET)
+      const reply = (await scene.request('GET', '/api/audit?action=vault.secret_deleted')).body
+      assert.not.match(JSON.stringify(reply), SECRET)
     } finally {
       await scene.close()
     }

@@ -176,8 +176,8 @@ test('an extension stores and reads below its own name', async ({ world }) => {
 })
 
 test('no value is in the log, events, errors, replies or files of the home', async ({ world }) => {
-  const told: string[] = []
-  const say = async (reply: Promise<{ body: unknown }>) => told.push(JSON.stringify((await reply).body ?? ''))
+  const notices: string[] = []
+  const say = async (reply: Promise<{ body: unknown }>) => notices.push(JSON.stringify((await reply).body ?? ''))
   await say(world.put(REF, VALUE))
   await say(world.request('GET', '/api/vault/secrets'))
   await say(world.put(VALUE, VALUE))
@@ -186,21 +186,21 @@ test('no value is in the log, events, errors, replies or files of the home', asy
   await say(world.request('GET', `/api/vault/secrets/metadata?ref=${encodeURIComponent(VALUE)}`))
   for (const text of [`{"ref":"${REF}","secret_value":"${VALUE}`, `${VALUE}`]) {
     const { body } = await world.kernel.inject({ method: 'PUT', url: '/api/vault/secrets', payload: text } as never)
-    told.push(body)
+    notices.push(body)
   }
   await say(world.request('POST', '/api/vault/rotate'))
   await say(world.request('GET', '/api/doctor'))
   world.inside.log.warn(`somebody has it: ${VALUE}`)
   await world.request('DELETE', `/api/vault/secrets?ref=${encodeURIComponent(REF)}`)
   world.inside.log.warn(`a process may still have it: ${VALUE}`)
-  told.push(JSON.stringify(world.log))
+  notices.push(JSON.stringify(world.log))
   await world.close()
   const files = readdirSync(world.home, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile())
-  for (const file of files) told.push(readFileSync(path.join(file.parentPath, file.name), 'latin1'))
+  for (const file of files) notices.push(readFileSync(path.join(file.parentPath, file.name), 'latin1'))
   const writings = Object.entries(writingsOf(VALUE)).map(
     ([name, writing]) => [name, JSON.stringify(writing).slice(1, -1)] as const,
   )
-  const parts = told.map(text =>
+  const parts = notices.map(text =>
     partsLike(
       text,
       writings.map(([, writing]) => writing),

@@ -15,12 +15,12 @@ test('a changed default permission mode is reported for 14 days', async () => {
     const config = mode === undefined ? {} : { permissions: { mode } }
     await writeFile(path.join(home, 'config.json'), JSON.stringify(config))
     const kernel = await boot({ home, clock, plugins: PLUGINS })
-    const told = async (): Promise<string[]> => {
+    const itemsOf = async (): Promise<string[]> => {
       const { items } = (await kernel.request('GET', '/api/doctor')).body
       const found = items.filter(({ code }: { code: string }) => code === 'permissions_mode_changed')
       return found.map(({ title, suggested_command: next }: Record<string, string>) => `${title}: ${next}`)
     }
-    return { ...kernel, told }
+    return { ...kernel, told: itemsOf }
   }
   const first = await started('approve-all')
   assert.equal(await first.told(), [], 'nothing is known of the time before')

@@ -21,7 +21,7 @@ test('no heartbeat fires in a held home; after the confirmation they do, and non
     for (let n = 0; n < 18; n++) {
       await world.clock.advance(HOUR / 6)
       // Files are read meanwhile.
-      for (let asked = 0; asked < 3; asked++) await wakeEvents()
+      for (let requestCount = 0; requestCount < 3; requestCount++) await wakeEvents()
     }
     // No wake-up was tried either.
     assert.equal([world.prompts, await wakeEvents()], [[], []])

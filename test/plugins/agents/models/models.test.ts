@@ -12,7 +12,7 @@ let kernel: TestKernel
 let server: Server
 let home: string
 let answer: (response: ServerResponse, url: string, key: string | undefined) => void
-const asked: (string | undefined)[] = []
+const calls: (string | undefined)[] = []
 
 const list = (...ids: string[]) =>
   JSON.stringify({ object: 'list', data: ids.map(id => ({ id, context_window: 1000 })) })
@@ -55,7 +55,7 @@ const OFFERED = {
 
 test.before(async () => {
   server = createServer((request, response) => {
-    asked.push(request.headers.authorization)
+    calls.push(request.headers.authorization)
     answer(response, request.url ?? '', request.headers.authorization)
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -129,7 +129,7 @@ test('an endpoint is listed with the key of the provider, and its default before
   assert.is((await modelsOf('hosted'))[0]?.availability_state, 'unknown')
   answer = sends(list('m1', 'm2', 'preferred'))
   assert.is((await refresh('hosted')).status, 200)
-  assert.is(asked.at(-1), 'Bearer key-of-mine')
+  assert.is(calls.at(-1), 'Bearer key-of-mine')
   assert.equal(await idsOf('hosted'), ['preferred', 'm1', 'm2'])
   const [preferred] = await modelsOf('hosted')
   assert.equal([preferred?.available, preferred?.context_window], [true, 1000])
@@ -184,11 +184,11 @@ test('invalid entries are skipped, and a list has at most 2,000', async () => {
 })
 
 test('a source is cached for a minute unless forced', async () => {
-  const before = asked.length
+  const before = calls.length
   await refresh('hosted', {})
-  assert.is(asked.length, before)
+  assert.is(calls.length, before)
   await refresh('hosted', { source_id: 'endpoint:hosted', force: true })
-  assert.is(asked.length, before + 1)
+  assert.is(calls.length, before + 1)
   assert.is((await refresh('hosted', { source_id: 'endpoint:nobody' })).status, 400)
   assert.is((await refresh('nobody')).status, 404)
 })

@@ -8,13 +8,13 @@ import { VirtualClock } from '../../../../testing/virtual-clock.js'
 const signal = new AbortController().signal
 
 test('an extension lists models of several providers or its own; an invalid answer is refused', async () => {
-  const asked: unknown[] = []
+  const requests: unknown[] = []
   const source = (answer: unknown) =>
     extensionSource(
       { key: 'acme', name: 'acme' },
       {
         call: async (...args) => {
-          asked.push(args)
+          requests.push(args)
           return answer
         },
       },
@@ -25,7 +25,7 @@ test('an extension lists models of several providers or its own; an invalid answ
     { provider: 'codex', facts: { id: 'a', supports_tools: true } },
     { provider: 'acme', facts: { id: 'b' } },
   ])
-  assert.equal(asked, [['acme', 'models/list', {}]])
+  assert.equal(requests, [['acme', 'models/list', {}]])
   for (const answer of [undefined, 'models', { models: 'many' }]) {
     const error = await source(answer)
       .read(signal)

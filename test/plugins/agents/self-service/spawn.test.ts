@@ -24,14 +24,14 @@ import { eventually, openWorld, said, type World } from '../../../fixtures/sessi
 import { ask } from '../../../kernel/http/doors.js'
 
 /** Points of spawned sessions and sandboxes that were called, and what is denied. */
-const heard: string[] = []
+const messages: string[] = []
 const denied = new Set<string>()
 const { tap } = surfaceOf<unknown>()
 const hear =
   (name: string) =>
   () =>
   (value: unknown): undefined => {
-    heard.push(name)
+    messages.push(name)
     return denied.has(name) ? ({ ...(value as object), deny: 'not today' } as never) : undefined
   }
 const look = probe({ sessions: Sessions })
@@ -184,10 +184,10 @@ test('a child is refused anything outside its tools, in every mode, and its sess
   assert.is(said(await world.prompt(at, 'mode')), 'mode default\n', 'it asks, so that it can be refused')
   await writeFile(path.join(world.root, 'shown'), 'yours')
   const options = ['allow_once', 'reject_once'].map(kind => ({ optionId: kind, kind, name: kind }))
-  const asked = async (toolCall: object) =>
+  const decisionOf = async (toolCall: object) =>
     said(await world.prompt(at, `ask ${JSON.stringify({ toolCall: { toolCallId: 'c', ...toolCall }, options })}`))
-  assert.match(await asked({ kind: 'search', title: 'grep' }), /allow_once/)
-  assert.match(await asked({ kind: 'other', title: 'mcp__github__issues' }), /allow_once/)
+  assert.match(await decisionOf({ kind: 'search', title: 'grep' }), /allow_once/)
+  assert.match(await decisionOf({ kind: 'other', title: 'mcp__github__issues' }), /allow_once/)
   for (const call of [
     { kind: 'edit', title: 'edit a file' },
     { kind: 'execute', title: 'run', rawInput: { command: 'git push' } },
@@ -195,7 +195,7 @@ test('a child is refused anything outside its tools, in every mode, and its sess
     { kind: 'read', name: 'mcp__github__delete', title: 'harmless' },
     { kind: 'execute', title: 'mcp__github__issues', rawInput: { command: 'mcp__github__issues' } },
   ])
-    assert.match(await asked(call), /reject_once/, JSON.stringify(call))
+    assert.match(await decisionOf(call), /reject_once/, JSON.stringify(call))
   const refused = (await world.events(at, '?type=permission&limit=1000')).filter(
     ({ content }) => content.resolved_by === 'rights',
   )
@@ -325,7 +325,7 @@ test('a child with an unknown end because of a kill is not restarted', async ({ 
 test('spawns, their ends and sandboxes are events, and a guard can refuse them', async ({ world }) => {
   const ada = await begin(world, 'ada')
   const told = ['preCreate', 'created', 'parentStopped', 'ttlExpired', 'reaped', 'prepare', 'ready', 'stop']
-  await eventually(async () => told.every(name => heard.includes(name)), `all of ${told} instead of ${heard}`)
+  await eventually(async () => told.every(name => messages.includes(name)), `all of ${told} instead of ${messages}`)
   denied.add('preCreate')
   const { status, body } = await ada.ask('POST', '/api/agent/spawn', wish(world))
   assert.equal([status, body.code], [403, 'hook_denied'])

@@ -37,7 +37,7 @@ test('an unresponsive waiting process is noticed by the clock, at the configured
   const world = await openWorld({ plugins: [sidecars, listener], config: { agents: { heartbeat: times } } })
   await world.agent('writer')
   const { id, at } = await world.session('writer')
-  const begun = performance.now()
+  const startedAt = performance.now()
   const pid = Number(/pid (\d+)/.exec(said(await world.prompt(at, 'pid')))?.[1])
   for (let i = 0; i < 4; i++) await world.prompt(at, 'say x')
   const seenAt = (await world.row(id)).health.last_presence_at
@@ -63,7 +63,7 @@ test('an unresponsive waiting process is noticed by the clock, at the configured
   assert.equal((await world.kernel.request('GET', '/api/doctor?only=runtime.subprocess_health')).body.status, 'ok')
   await eventually(async () => logged.length === 2, 'both events')
   assert.equal(logged, ['session.hung stale', 'session.recovered healthy'])
-  const seconds = (performance.now() - begun) / 1000
+  const seconds = (performance.now() - startedAt) / 1000
   assert.equal(seen.slice(0, 2), ['prompting healthy', 'idle healthy'])
   assert.ok(seen.length <= seconds + 1, `${seen.length} in ${seconds} s`)
 

@@ -112,8 +112,8 @@ test('a session keeps its initial persona until it is given another', async () =
   await request('POST', `${calm.at}/stop`, {})
   assert.equal((await refresh(calm.at, { expected_digest: '' })).body.code, 'session_stopped')
   assert.is((await refresh(calm.at.replace(calm.id, 'ses_0'), { expected_digest: '' })).status, 404)
-  const told = await request('GET', '/api/doctor?only=sidecars')
-  assert.is(told.body.items[0].code, 'soul_invalid')
+  const answer = await request('GET', '/api/doctor?only=sidecars')
+  assert.is(answer.body.items[0].code, 'soul_invalid')
   await world.close()
 })
 

@@ -129,9 +129,9 @@ for (const [which, file] of [
     const unknown = await s.request('POST', `${at}/rollback`, absent)
     assert.is(unknown.body.details.next, `svc agent ${which} history writer`)
     assert.is(await s.outcome('DELETE', at, { expected_digest: digest }), '409 sidecar_changed')
-    const gone = await s.request('DELETE', at, { expected_digest: hand })
-    assert.equal([gone.status, gone.body[which].present], [200, false])
-    const empty = { revision_id: gone.body.revision.id, expected_digest: '' }
+    const removal = await s.request('DELETE', at, { expected_digest: hand })
+    assert.equal([removal.status, removal.body[which].present], [200, false])
+    const empty = { revision_id: removal.body.revision.id, expected_digest: '' }
     assert.is(await s.outcome('POST', `${at}/rollback`, empty), '409 sidecar_revision_empty')
     assert.is(await s.outcome('DELETE', at, { expected_digest: '' }), '404 sidecar_missing')
     assert.equal(await readdir(path.dirname(agent)), ['AGENT.md'])

@@ -23,17 +23,17 @@ async function serve(listener: RequestListener): Promise<number> {
 
 /** Names of this test; of one with several addresses the last is answered for ever. */
 function names(all: Record<string, readonly string[]>) {
-  const asked: string[] = []
+  const requests: string[] = []
   const lookup: LookupFunction = (host, options, callback) => {
     const addresses = all[host] ?? []
-    const address = addresses[Math.min(asked.filter(one => one === host).length, addresses.length - 1)]
-    asked.push(host)
+    const address = addresses[Math.min(requests.filter(one => one === host).length, addresses.length - 1)]
+    requests.push(host)
     if (address === undefined) return callback(new Error('ENOTFOUND'), '', 0)
     const family = address.includes(':') ? 6 : 4
     if (options.all) callback(null, [{ address, family }])
     else callback(null, address, family)
   }
-  return { lookup, asked }
+  return { lookup, asked: requests }
 }
 
 const rules = { clock: systemClock(), maxBytes: 1000, timeoutMs: 20_000 }
@@ -52,7 +52,7 @@ test('a public host leads to no internal address by redirect, name, number or a 
   servers.push(inside)
   await new Promise<void>(resolve => inside.listen(0, '127.0.0.1', resolve))
   const { port: innerPort } = inside.address() as AddressInfo
-  const { lookup, asked } = names({
+  const { lookup, asked: requests } = names({
     'catalog.example': ['127.0.0.1'],
     'inner.example': ['127.0.0.1'],
     localhost: ['127.0.0.1'],
@@ -85,7 +85,7 @@ test('a public host leads to no internal address by redirect, name, number or a 
     assert.match(await problemOf(exchange(new URL(to), {}, { ...rules, named, lookup })), /^private/, host)
   }
   assert.is(reached, 0)
-  assert.is(asked.filter(host => host === 'rebinding.example').length >= 2, true)
+  assert.is(requests.filter(host => host === 'rebinding.example').length >= 2, true)
 })
 
 test('an address of this machine named by the user leads to others of this machine', async () => {

@@ -39,11 +39,11 @@ test('resources created past the kernel and not released are reported with the l
   await writeFile(path.join(folder, 'main.js'), CODE)
   const { things } = await import(pathToFileURL(path.join(folder, 'main.js')).href)
   assert.equal(Object.keys(told), Object.keys(things))
-  for (const [name, wanted] of Object.entries(told)) {
+  for (const [name, expected] of Object.entries(told)) {
     const leaks = new Leaks()
     const end = await things[name]()
     const own = setInterval(() => {}, 60_000)
-    assert.match((await leaks.left()).join('; '), wanted)
+    assert.match((await leaks.left()).join('; '), expected)
     clearInterval(own)
     await end()
     assert.equal(await leaks.left(), [], name)

@@ -15,11 +15,11 @@ const say = '/api/ext/acme.hello/say'
 test('an extension is dropped in, edited, broken, repaired and removed in a running kernel during requests', async () => {
   const svc = await scene()
   let failures = 0
-  let asked = 0
+  let requestCount = 0
   let over = false
   const traffic = (async () => {
     while (!over) {
-      asked++
+      requestCount++
       const { status } = await svc.request('GET', '/api/status/identity')
       if (status !== 200) failures++
       await pause()
@@ -59,7 +59,7 @@ test('an extension is dropped in, edited, broken, repaired and removed in a runn
   await traffic
   assert.equal([...(await own)], [200])
   assert.is(failures, 0)
-  assert.ok(asked > 10)
+  assert.ok(requestCount > 10)
 
   // Of all that was tried the copy that runs is kept.
   const copies = async () => (await readdir(path.join(svc.home, 'cache/extensions'))).filter(name => name.length === 64)
@@ -74,10 +74,10 @@ test('an extension is dropped in, edited, broken, repaired and removed in a runn
 })
 
 test('a request replies when all plugins have applied a change, also if the watcher saw it first', async () => {
-  const told: (() => void)[] = []
+  const callbacks: (() => void)[] = []
   let isSlow = false
   class Slow {
-    hears = () => (isSlow ? new Promise<void>(resolve => told.push(resolve)) : undefined)
+    hears = () => (isSlow ? new Promise<void>(resolve => callbacks.push(resolve)) : undefined)
   }
   const slow = definePlugin({
     name: 'slow',
@@ -99,7 +99,7 @@ test('a request replies when all plugins have applied a change, also if the watc
   await svc.until('nothing', () => held(svc).includes('watch extensions'))
   isSlow = true
   await svc.drop('acme.hello', { 'text.js': 'export const text = "again"\n' })
-  await svc.until('acme.hello', () => told.length > 0)
+  await svc.until('acme.hello', () => callbacks.length > 0)
   let answered = false
   const enable = svc.request('POST', '/api/extensions/acme.hello/enable').finally(() => {
     answered = true
@@ -107,7 +107,7 @@ test('a request replies when all plugins have applied a change, also if the watc
   for (let tries = 0; tries < 50 && !answered; tries++) await new Promise(resolve => setTimeout(resolve, 10))
   assert.is(answered, false)
   isSlow = false
-  for (const end of told) end()
+  for (const end of callbacks) end()
   assert.is((await enable).status, 200)
   await svc.close()
 })

@@ -50,7 +50,7 @@ test('a request to a route of an installed extension waits until it is loaded af
   const open = close()
   const svc = await scene({}, { home })
   let replied = false
-  const asked = svc.request('GET', '/api/ext/acme.say/say').finally(() => {
+  const request = svc.request('GET', '/api/ext/acme.say/say').finally(() => {
     replied = true
   })
   const posted = svc.request('POST', '/api/ext/acme.say/say', { any: 'body' })
@@ -59,7 +59,7 @@ test('a request to a route of an installed extension waits until it is loaded af
   assert.equal(await wrong(svc), [])
   assert.not(replied)
   open()
-  assert.equal([(await asked).status, (await asked).body.text], [200, 'hello again'])
+  assert.equal([(await request).status, (await request).body.text], [200, 'hello again'])
   assert.is((await posted).status, 404, 'a loaded extension answers 404 for what it has no route')
   await svc.close()
   await rm(home, { recursive: true, maxRetries: 5 })

@@ -88,8 +88,8 @@ test('shutdown waits for a loading extension: nothing is written below the home 
     await cp(folder, path.join(home, 'extensions', name), { recursive: true })
     const staged = async () =>
       (await readdir(path.join(home, 'cache/extensions')).catch(() => [])).filter(entry => /^\.\w{8}/.test(entry))
-    const begun = performance.now()
-    while ((await staged()).length === 0 && performance.now() - begun < 5000)
+    const startedAt = performance.now()
+    while ((await staged()).length === 0 && performance.now() - startedAt < 5000)
       await new Promise(resolve => setTimeout(resolve, 1))
     await svc.close()
     assert.equal(await staged(), [])

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { testCases } from '../../../fixtures/cases.js'
 import { validateReply } from '../../../harness/contract.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { writeSkill } from '../../agents/skills/scene.js'
@@ -234,58 +235,72 @@ test('a catalog without a feed has none of that kind; one without any feed canno
   assert.equal((await searched())[2], ['skill', 1, true, true], 'the copy from before')
 })
 
-test('an archive that is wrong, escapes or hides something is refused, and nothing is written', async () => {
-  await using world = await openMarketplace()
-  await using http = await serveCatalog()
-  await world.use(http.url)
-  const ada = author()
-  const eve = author()
-  const digest = '0'.repeat(64)
-  const cases: Record<string, [string, ReturnType<typeof published>]> = {
-    'another archive': ['skill_checksum_mismatch', published('deploy', { release: { sha256: digest } })],
-    'no checksum': ['skill_unverified', published('deploy', { release: { sha256: undefined } })],
-    'the key of somebody else': [
-      'skill_signature_invalid',
-      published('deploy', { by: ada, entry: { public_key: eve.key } }),
-    ],
-    'a key, but no signature': ['skill_signature_invalid', published('deploy', { entry: { public_key: eve.key } })],
-    'a way out': ['skill_content_refused', published('deploy', { more: [{ path: '../evil.md', body: 'x' }] })],
-    'a link': [
-      'skill_content_refused',
-      published('deploy', { more: [{ path: 'a', flag: '2', linkpath: '/etc/passwd' }] }),
-    ],
-    'hidden text': ['skill_content_refused', published('deploy', { body: 'Do \u202Ethis\u202C.' })],
-    'hidden text in another file': [
-      'skill_content_refused',
-      published('deploy', { more: [{ path: 'b.md', body: `x${String.fromCodePoint(0xe0041)}` }] }),
-    ],
-    'provenance of its own': [
-      'skill_content_refused',
-      published('deploy', { more: [{ path: '.svc-meta.json', body: '{}' }] }),
-    ],
-    'another name': ['skill_content_refused', published('deploy', { entry: { name: 'other' } })],
-    'an archive elsewhere': [
-      'skill_content_refused',
-      published('deploy', { release: { archive: 'http://example.invalid/a.tar.gz' } }),
-    ],
-    'no archive': ['skill_archive_unavailable', published('deploy', { release: { archive: 'nothing.tar.gz' } })],
-    'no version': ['skill_version_unknown', published('deploy', { entry: { versions: [] } })],
-  }
-  for (const [what, [code, { entry, archive, bytes }]] of Object.entries(cases)) {
-    http.files.set('skills.json', feed([entry])).set(archive, bytes)
-    assert.is((await world.refresh()).outcome, 'refreshed', what)
-    const reply = await world.install('deploy')
-    assert.is(reply.body.code, code, `${what}: ${JSON.stringify(reply.body)}`)
-    assert.equal(validateReply('POST', '/api/skills/marketplace/install', reply.status, reply.body), [], what)
-    assert.equal(await readdir(world.homeSkills).catch(() => []), [], what)
-  }
+const ada = author()
+const eve = author()
+const digest = '0'.repeat(64)
+const REFUSED: Record<string, [string, ReturnType<typeof published>]> = {
+  'another archive': ['skill_checksum_mismatch', published('deploy', { release: { sha256: digest } })],
+  'no checksum': ['skill_unverified', published('deploy', { release: { sha256: undefined } })],
+  'the key of somebody else': [
+    'skill_signature_invalid',
+    published('deploy', { by: ada, entry: { public_key: eve.key } }),
+  ],
+  'a key, but no signature': ['skill_signature_invalid', published('deploy', { entry: { public_key: eve.key } })],
+  'a way out': ['skill_content_refused', published('deploy', { more: [{ path: '../evil.md', body: 'x' }] })],
+  'a link': [
+    'skill_content_refused',
+    published('deploy', { more: [{ path: 'a', flag: '2', linkpath: '/etc/passwd' }] }),
+  ],
+  'hidden text': ['skill_content_refused', published('deploy', { body: 'Do \u202Ethis\u202C.' })],
+  'hidden text in another file': [
+    'skill_content_refused',
+    published('deploy', { more: [{ path: 'b.md', body: `x${String.fromCodePoint(0xe0041)}` }] }),
+  ],
+  'provenance of its own': [
+    'skill_content_refused',
+    published('deploy', { more: [{ path: '.svc-meta.json', body: '{}' }] }),
+  ],
+  'another name': ['skill_content_refused', published('deploy', { entry: { name: 'other' } })],
+  'an archive elsewhere': [
+    'skill_content_refused',
+    published('deploy', { release: { archive: 'http://example.invalid/a.tar.gz' } }),
+  ],
+  'no archive': ['skill_archive_unavailable', published('deploy', { release: { archive: 'nothing.tar.gz' } })],
+  'no version': ['skill_version_unknown', published('deploy', { entry: { versions: [] } })],
+}
 
-  const mine = published('deploy')
-  http.files.set('skills.json', feed([mine.entry])).set(mine.archive, mine.bytes)
-  await world.refresh()
-  await writeSkill(world.homeSkills, 'deploy', 'My own.')
-  assert.is((await world.install('deploy')).body.code, 'skill_exists')
-  assert.is((await world.request('GET', '/api/skills/{name}/content', 'deploy')).body.content, 'My own.')
+testCases({
+  open: async () => {
+    const world = await openMarketplace()
+    const http = await serveCatalog()
+    await world.use(http.url)
+    return { world, http }
+  },
+  close: async ({ world, http }) => {
+    await http[Symbol.asyncDispose]()
+    await world[Symbol.asyncDispose]()
+  },
+  cases: Object.entries(REFUSED),
+  name: ([what, [code]]) => `a skill archive is refused and nothing is written: ${what} (${code})`,
+  run: async ({ world, http }, [, [code, { entry, archive, bytes }]]) => {
+    http.files.set('skills.json', feed([entry])).set(archive, bytes)
+    assert.is((await world.refresh()).outcome, 'refreshed')
+    const reply = await world.install('deploy')
+    assert.is(reply.body.code, code, JSON.stringify(reply.body))
+    assert.equal(validateReply('POST', '/api/skills/marketplace/install', reply.status, reply.body), [])
+    assert.equal(await readdir(world.homeSkills).catch(() => []), [])
+  },
+  after: [
+    'a skill of the user is not overwritten by an install',
+    async ({ world, http }) => {
+      const mine = published('deploy')
+      http.files.set('skills.json', feed([mine.entry])).set(mine.archive, mine.bytes)
+      await world.refresh()
+      await writeSkill(world.homeSkills, 'deploy', 'My own.')
+      assert.is((await world.install('deploy')).body.code, 'skill_exists')
+      assert.is((await world.request('GET', '/api/skills/{name}/content', 'deploy')).body.content, 'My own.')
+    },
+  ],
 })
 
 test('an entry without an archive address is skipped and reported', async () => {

@@ -12,10 +12,10 @@ export type Answer = Buffer | string | ((response: ServerResponse) => void)
 /** A catalog over HTTP whose files a test changes. */
 export async function serveCatalog() {
   const files = new Map<string, Answer>()
-  const asked: string[] = []
+  const requests: string[] = []
   const server = createServer((request, response) => {
     const name = (request.url ?? '/').slice(1)
-    asked.push(name)
+    requests.push(name)
     const answer = files.get(name)
     if (answer === undefined) response.writeHead(404).end()
     else if (typeof answer === 'function') answer(response)
@@ -24,7 +24,7 @@ export async function serveCatalog() {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   return {
     files,
-    asked,
+    asked: requests,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
     [Symbol.asyncDispose]: () => {
       server.closeAllConnections()

@@ -174,16 +174,16 @@ test('keys are written only to the six settings files', async () => {
         /permissions: deny-all/,
       ],
     ] as const
-    for (const [target, key, value, more, file, wanted] of targets) {
+    for (const [target, key, value, more, file, expected] of targets) {
       const { status, body } = await write(target, key, value, more)
       assert.is(status, 200, `${target}: ${JSON.stringify(body)}`)
       assert.equal([body.write_target, body.skipped], [target, false])
-      assert.match(await readFile(file, 'utf8'), wanted)
+      assert.match(await readFile(file, 'utf8'), expected)
       assert.is((await write(target, key, value, more)).body.skipped, true, target)
     }
-    const told = (await daemon.request('GET', '/api/audit?action=settings.written')).body.entries
+    const reply = (await daemon.request('GET', '/api/audit?action=settings.written')).body.entries
     assert.equal(
-      told.map(({ subject, origin, request }: Record<string, string>) => [subject, origin, request]),
+      reply.map(({ subject, origin, request }: Record<string, string>) => [subject, origin, request]),
       [id, 'global-agent-file', id, 'global-mcp-sidecar', id].map(one => [one, 'uds', 'PATCH /api/settings/keys']),
     )
     const { state } = (await daemon.request('GET', `/api/workspaces/${id}/trust`)).body.trust

@@ -333,12 +333,12 @@ test('each command emits its events, one per name', async () => {
   await command(id, 'window.focus', { window_id: 'a' })
   await command(id, 'layout.undo')
   const events = await svc.inside().needs.events.list({ subject: id })
-  const told = events.map(({ name, payload }) => [
+  const reports = events.map(({ name, payload }) => [
     name.replace('window_manager.', ''),
     (payload as { ids?: string[] }).ids ?? '',
   ])
   assert.equal(
-    told.filter(([name]) => name !== 'command.applied' && !String(name).startsWith('workspace.')),
+    reports.filter(([name]) => name !== 'command.applied' && !String(name).startsWith('workspace.')),
     [
       ['window.opened', ['a']],
       ['window.opened', ['b']],

@@ -56,7 +56,7 @@ async function withConfig(text: string, use: (scene: Scene) => Promise<void>, op
   const home = await temporaryFolder('layers')
   const file = path.join(home, 'config.json')
   await writeFile(file, text)
-  const told: unknown[] = []
+  const notices: unknown[] = []
   const seen: { kernel?: PluginKernel<typeof needs> } = {}
   const plugin = definePlugin({
     name: 'sizes',
@@ -66,10 +66,10 @@ async function withConfig(text: string, use: (scene: Scene) => Promise<void>, op
       class {
         constructor(kernel: PluginKernel<typeof needs>) {
           seen.kernel = kernel
-          kernel.config.onChange(size, value => told.push(['size', value]))
-          kernel.config.onChange(depth, value => told.push(['depth', value]))
-          kernel.config.onChange(height, value => told.push(['height', value]))
-          kernel.config.onChange(shapes, value => told.push(['shapes', Object.keys(value)]))
+          kernel.config.onChange(size, value => notices.push(['size', value]))
+          kernel.config.onChange(depth, value => notices.push(['depth', value]))
+          kernel.config.onChange(height, value => notices.push(['height', value]))
+          kernel.config.onChange(shapes, value => notices.push(['shapes', Object.keys(value)]))
         }
       },
   }).surface({ settings })
@@ -77,7 +77,7 @@ async function withConfig(text: string, use: (scene: Scene) => Promise<void>, op
   try {
     await use({
       config: (seen.kernel as PluginKernel<typeof needs>).needs.configuration,
-      told,
+      told: notices,
       text: () => readFile(file, 'utf8'),
       put: next => writeFile(file, next),
       unload: () => host.kernel.host.unload('sizes'),
@@ -266,11 +266,11 @@ test('an overlay contributes only its permitted members, merged by name', async 
     assert.match(config.explain('sizes.size').layers[1]?.where ?? '', /config\.json:1$/)
     assert.not.equal(config.hashes('one').active, config.hashes().active)
 
-    const told: unknown[] = []
-    config.onChange(size, value => told.push(value), 'one')
+    const notices: unknown[] = []
+    config.onChange(size, value => notices.push(value), 'one')
     file.text = `{ "sizes": { "size": 10, "depth": 3 } }`
     await config.reload()
-    assert.equal([told, config.get(size, 'one'), config.get(depth, 'one')], [[10], 10, 8])
+    assert.equal([notices, config.get(size, 'one'), config.get(depth, 'one')], [[10], 10, 8])
     assert.equal([config.state('one').pending, config.state().pending], [['sizes.depth'], []])
     assert.equal(config.explain('sizes.depth', 'one').pending, 3)
 

@@ -19,13 +19,13 @@ function follower(
   owner: string,
   options: { type?: typeof Made; fails?: (event: StoredEvent) => boolean } = {},
 ) {
-  const told: (number | string)[] = []
+  const notices: (number | string)[] = []
   const plugin = log.plugin(owner)
   plugin.events.on({ cursor: 'main', type: options.type ?? '*' }, event => {
     if (options.fails?.(event)) throw new Error(`not ${event.seq}`)
-    told.push(isGap(event) ? `${event.payload.from}-${event.payload.to}/${event.payload.missed}` : event.seq)
+    notices.push(isGap(event) ? `${event.payload.from}-${event.payload.to}/${event.payload.missed}` : event.seq)
   })
-  return { told, ...plugin }
+  return { told: notices, ...plugin }
 }
 
 const atEnd = (log: Log, told: readonly unknown[]) => until(() => told.at(-1) === log.log.last)
@@ -303,10 +303,10 @@ test('a cursor has one consumer, and none is created inside a transaction', () =
 
 test('a plain consumer far behind reads from the journal', () =>
   withLog(async log => {
-    const told: number[] = []
+    const notices: number[] = []
     let go = () => {}
     log.plugin('p').events.on('*', async event => {
-      told.push(event.seq)
+      notices.push(event.seq)
       if (event.seq === 1) {
         await new Promise<void>(resolve => {
           go = resolve
@@ -314,12 +314,12 @@ test('a plain consumer far behind reads from the journal', () =>
       }
     })
     await log.emit(Made, 1, 600)
-    await until(() => told.length === 1)
+    await until(() => notices.length === 1)
     await log.log.sweep()
     assert.is(log.log.first(), 551)
     go()
-    await atEnd(log, told)
-    assert.equal(told, range(1, 600))
+    await atEnd(log, notices)
+    assert.equal(notices, range(1, 600))
   }))
 
 test('the sweep runs every hour, and its timer ends with the log', () =>

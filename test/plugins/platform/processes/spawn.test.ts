@@ -193,8 +193,8 @@ test('a program that cannot start gives the reason and leaves nothing', async ()
     [{ ...request('cat'), cwd: join(scratch, 'nowhere') }, 'spawn_failed', /nowhere does not exist/],
     [{ ...request('cat'), cwd: plain }, 'spawn_failed', /plain does not exist/],
   ]
-  for (const [wanted, code, message] of cases) {
-    const error = await one.spawn(wanted).catch(thrown => thrown)
+  for (const [expected, code, message] of cases) {
+    const error = await one.spawn(expected).catch(thrown => thrown)
     assert.instance(error, SpawnError)
     assert.is(error.code, code)
     assert.match(error.message, message)

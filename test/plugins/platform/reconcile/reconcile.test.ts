@@ -110,9 +110,9 @@ test('a cycle of watches is found with its path, whichever plugin closes it', ()
       'r: c a b c',
     ],
   ]
-  for (const [reconcilers, wanted] of table) {
+  for (const [reconcilers, expected] of table) {
     const cycle = watchCycle(reconcilers)
-    assert.is(cycle && `${cycle.owner}: ${cycle.path.join(' ')}`, wanted)
+    assert.is(cycle && `${cycle.owner}: ${cycle.path.join(' ')}`, expected)
   }
 })
 

@@ -142,7 +142,7 @@ test('the answer of a plugin to the hook bind overrides the settings', async () 
 
 test('the answer of a plugin to the hook vouch overrides http.trust_own_user', async () => {
   const http = { port: 0, trust_own_user: true }
-  const asked = async (vouch?: Fault | Actor) => {
+  const callerOf = async (vouch?: Fault | Actor) => {
     let answer = ''
     await during(withBase([places, answering({ ...(vouch ? { vouch } : {}) })]), http, async kernel => {
       const { status, body } = await ask({ host: '127.0.0.1', port: portOf(kernel) }, '/api/who')
@@ -150,9 +150,9 @@ test('the answer of a plugin to the hook vouch overrides http.trust_own_user', a
     })
     return answer
   }
-  assert.is(await asked(), operator.id)
-  assert.is(await asked({ ...operator, id: 'guest' }), 'guest')
-  assert.is(await asked(refusal), 'not_here')
+  assert.is(await callerOf(), operator.id)
+  assert.is(await callerOf({ ...operator, id: 'guest' }), 'guest')
+  assert.is(await callerOf(refusal), 'not_here')
 })
 
 test.run()

@@ -254,10 +254,10 @@ test('a retry delay of the platform is obeyed', async () => {
   const chat = await openChat({ capabilities: { edits: false } })
   try {
     chat.platform.rateLimitNext(700)
-    const begun = performance.now()
+    const startedAt = performance.now()
     await chat.say('say slowly')
     await chat.reads(texts => texts[0] === 'slowly')
-    assert.ok(performance.now() - begun >= 700)
+    assert.ok(performance.now() - startedAt >= 700)
   } finally {
     await chat.close()
   }

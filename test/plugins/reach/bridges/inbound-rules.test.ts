@@ -75,13 +75,13 @@ test('a conversation is identified only by enabled dimensions, and lacks those m
   assert.is(conversationOf(instance({ include_peer: true, include_thread: true }), event()), 'thread_id')
   const routing = { routing: { fallback: true } }
   const threads = instance({ include_group: true, include_thread: true }, routing)
-  const told = (more: Partial<InboundEvent>) => {
+  const dimensionsOf = (more: Partial<InboundEvent>) => {
     const found = conversationOf(threads, event(more))
     return typeof found === 'string' ? found : found.dimensions
   }
-  assert.equal(told({}), { peer_id: 'U1' }, 'a direct message')
-  assert.equal(told({ group_id: 'G' }), { group_id: 'G' }, 'a room outside of its threads')
-  assert.equal(told({ group_id: 'G', thread_id: 'T' }), { group_id: 'G', thread_id: 'T' })
+  assert.equal(dimensionsOf({}), { peer_id: 'U1' }, 'a direct message')
+  assert.equal(dimensionsOf({ group_id: 'G' }), { group_id: 'G' }, 'a room outside of its threads')
+  assert.equal(dimensionsOf({ group_id: 'G', thread_id: 'T' }), { group_id: 'G', thread_id: 'T' })
 })
 
 test('the policy of the instance decides which senders may prompt', () => {

@@ -1,8 +1,9 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { label, testCases } from '../../../fixtures/cases.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { FakePlatform } from './fake-platform.js'
-import { outcome, scene } from './scene.js'
+import { instance, outcome, scene } from './scene.js'
 
 test('an instance is created, starts, becomes ready, is disabled and enabled again', async () => {
   const platform = new FakePlatform()
@@ -44,30 +45,41 @@ test('an instance is created, starts, becomes ready, is disabled and enabled aga
   await s.end()
 })
 
-test('invalid input is refused and changes nothing', async () => {
-  const s = await scene()
-  const id = await s.workspace()
-  const { instance } = await import('./scene.js')
-  const table: readonly (readonly [Record<string, unknown>, string])[] = [
-    [{ display_name: ' ' }, '400 bridge_invalid'],
-    [{ status: 'ready' }, '400 invalid_request'],
-    [{ platform: 'no such' }, '400 bridge_invalid'],
-    [{ platform: 'nosuch' }, '404 bridge_provider_not_found'],
-    [{ extension_name: 'other' }, '404 bridge_provider_not_found'],
-    [{ routing_policy: { include_thread: true } }, '400 bridge_invalid'],
-    [{ delivery_defaults: { thread_id: 't' } }, '400 bridge_invalid'],
-    [{ delivery_defaults: { topic: 1 } }, '400 invalid_request'],
-    [{ provider_config: { nested: { bot_token: 'abc' } } }, '400 bridge_invalid'],
-    [{ scope: 'workspace' }, '400 bridge_invalid'],
-    [{ scope: 'global', workspace_id: id }, '400 bridge_invalid'],
-    [{ scope: 'workspace', workspace_id: 'ws_00000000000000ff' }, '404 workspace_not_found'],
-    [{ dm_policy: 'everyone' }, '400 invalid_request'],
-  ]
-  for (const [more, expected] of table)
-    assert.is(outcome(await s.request('POST', '/api/bridges', instance(more))), expected, JSON.stringify(more))
-  assert.is((await s.request('GET', '/api/bridges')).body.page.total, 0)
-  assert.is(outcome(await s.request('GET', '/api/bridges/nosuch')), '404 bridge_not_found')
-  await s.end()
+const INVALID: readonly (readonly [Record<string, unknown>, string])[] = [
+  [{ display_name: ' ' }, '400 bridge_invalid'],
+  [{ status: 'ready' }, '400 invalid_request'],
+  [{ platform: 'no such' }, '400 bridge_invalid'],
+  [{ platform: 'nosuch' }, '404 bridge_provider_not_found'],
+  [{ extension_name: 'other' }, '404 bridge_provider_not_found'],
+  [{ routing_policy: { include_thread: true } }, '400 bridge_invalid'],
+  [{ delivery_defaults: { thread_id: 't' } }, '400 bridge_invalid'],
+  [{ delivery_defaults: { topic: 1 } }, '400 invalid_request'],
+  [{ provider_config: { nested: { bot_token: 'abc' } } }, '400 bridge_invalid'],
+  [{ scope: 'workspace' }, '400 bridge_invalid'],
+  [{ scope: 'global', workspace_id: 'WORKSPACE' }, '400 bridge_invalid'],
+  [{ scope: 'workspace', workspace_id: 'ws_00000000000000ff' }, '404 workspace_not_found'],
+  [{ dm_policy: 'everyone' }, '400 invalid_request'],
+]
+
+testCases({
+  open: async () => {
+    const s = await scene()
+    return { s, id: await s.workspace() }
+  },
+  close: ({ s }) => s.end(),
+  cases: INVALID,
+  name: ([more, expected]) => `a bridge is refused with ${expected}: ${label(more)}`,
+  run: async ({ s, id }, [more, expected]) => {
+    const body = instance(more.workspace_id === 'WORKSPACE' ? { ...more, workspace_id: id } : more)
+    assert.is(outcome(await s.request('POST', '/api/bridges', body)), expected)
+  },
+  after: [
+    'a refused bridge is not stored',
+    async ({ s }) => {
+      assert.is((await s.request('GET', '/api/bridges')).body.page.total, 0)
+      assert.is(outcome(await s.request('GET', '/api/bridges/nosuch')), '404 bridge_not_found')
+    },
+  ],
 })
 
 test('provider_config is validated against its adapter schema, and a broken schema disables only that adapter', async () => {
@@ -85,7 +97,6 @@ test('provider_config is validated against its adapter schema, and a broken sche
   const strict = new FakePlatform({ name: 'strict', platform: 'strict', configSchema })
   const broken = new FakePlatform({ name: 'broken', platform: 'broken', configSchema: '{"type":"object"' })
   const s = await scene([new FakePlatform(), strict, broken])
-  const { instance } = await import('./scene.js')
   const of = (extension: string, provider_config?: object) =>
     instance({ extension_name: extension, platform: extension, ...(provider_config && { provider_config }) })
   const created = async (body: object) => {

@@ -341,15 +341,15 @@ test('forged, foreign or repeated results change nothing and are refused by name
     await ada.refused('bob', 'malformed')
     assert.is((await run(ada, runId)).status, 'running')
 
-    const heard: string[] = []
+    const events: string[] = []
     const subscription = connection.subscribe(`svc.test.r.${to}.${bobs}`, {
-      callback: (_, { data }) => void heard.push(Buffer.from(data).toString()),
+      callback: (_, { data }) => void events.push(Buffer.from(data).toString()),
     })
     await connection.flush()
     await work(bob, 'complete', { result: { words: 5 } })
     await isIn(ada, 'completed')
     await isIn(bob, 'completed')
-    const last = await eventually(async () => heard.find(text => text.includes('completed')), 'the result to be heard')
+    const last = await eventually(async () => events.find(text => text.includes('completed')), 'the result to be heard')
     subscription.unsubscribe()
     const answers = connection.subscribe(`svc.test.r.${bobs}.${to}`, { max: 2 })
     connection.publish(`svc.test.r.${to}.${bobs}`, last)

@@ -111,8 +111,8 @@ test('a server with lost data gets its messages again, and no receiver gets one 
   let lost = ''
   await bob.restart(async () => {
     lost = await ada.say('the server has it, bob has not')
-    const begun = performance.now()
-    while (performance.now() - begun < 60_000 && !(await stored(lost).catch(() => undefined)));
+    const startedAt = performance.now()
+    while (performance.now() - startedAt < 60_000 && !(await stored(lost).catch(() => undefined)));
     await server.stop('SIGKILL')
     await server.start(true)
   })

@@ -223,9 +223,9 @@ test('a call returns at most 1 MiB of messages, but at least one; the rest follo
 test('a call waits 25 seconds for a message, and not after a disconnect', async () => {
   const clock = new VirtualClock()
   const feeds = new Feeds({ clock } as never, {} as never)
-  const asked: number[] = []
+  const requests: number[] = []
   const wait = (signal: AbortSignal) =>
-    feeds.until({ workspaceId: 'ws_1', channel: 'team' }, () => void asked.push(clock.now()), signal, WAIT_MS)
+    feeds.until({ workspaceId: 'ws_1', channel: 'team' }, () => void requests.push(clock.now()), signal, WAIT_MS)
   let answer: unknown = 'waits'
   const over = wait(new AbortController().signal).then(value => {
     answer = value
@@ -234,11 +234,11 @@ test('a call waits 25 seconds for a message, and not after a disconnect', async 
   assert.is(answer, 'waits')
   await clock.advance(1)
   await over
-  assert.equal([answer, asked.length, clock.pending], [undefined, 1, 0])
+  assert.equal([answer, requests.length, clock.pending], [undefined, 1, 0])
   const client = new AbortController()
   const hungUp = wait(client.signal)
   client.abort()
-  assert.equal([await hungUp, asked.length, clock.pending], [undefined, 2, 0])
+  assert.equal([await hungUp, requests.length, clock.pending], [undefined, 2, 0])
 })
 
 test('a watcher gets the newest messages, then live ones, and resumes at its position', async () => {

@@ -310,7 +310,7 @@ test('the run of a job with participation takes part, with the job as source', a
 
 /** Hooks that are functions of a plugin, and what they were told. */
 function hooked(answer: (request: Reply) => Reply | undefined) {
-  const told: (readonly [string, Reply])[] = []
+  const notices: (readonly [string, Reply])[] = []
   const { contribute } = surfaceOf<unknown>()
   const events = [
     ...['network.participation.resolved', 'network.message.persisted', 'network.thread.opened'],
@@ -330,21 +330,21 @@ function hooked(answer: (request: Reply) => Reply | undefined) {
           name: event,
           event: event as 'network.peer.joined',
           run: async (payload: Reply) => {
-            told.push([event, payload])
+            notices.push([event, payload])
             return undefined
           },
         })),
       ]),
     ],
   })
-  return { plugins: [hooks, plugin], told }
+  return { plugins: [hooks, plugin], told: notices }
 }
 
 test('a hook narrows or refuses participation and does not widen it', async () => {
-  const asked: Reply[] = []
+  const requests: Reply[] = []
   let answer: Reply | undefined
   const { plugins } = hooked(payload => {
-    asked.push(payload)
+    requests.push(payload)
     return answer
   })
   const { create, task, start, close, request } = await open({ plugins })
@@ -353,7 +353,12 @@ test('a hook narrows or refuses participation and does not widen it', async () =
     const narrowed = (await create(NAMED)).body.session.resolved_network_participation
     assert.equal(narrowed.bounds, { ...DEFAULTS, max_wakes: 1 })
     assert.equal(
-      [asked[0]?.participation_mode, asked[0]?.participation_source, asked[0]?.channel, asked[0]?.request.bounds],
+      [
+        requests[0]?.participation_mode,
+        requests[0]?.participation_source,
+        requests[0]?.channel,
+        requests[0]?.request.bounds,
+      ],
       ['live', 'explicit_request', 'team', DEFAULTS],
     )
     for (const wider of [{ ...NAMED, bounds: { max_wakes: 9 } }, { ...NAMED, channel_id: 'other' }, RUN]) {
@@ -376,9 +381,9 @@ test('a hook narrows or refuses participation and does not widen it', async () =
     const other = await task()
     assert.is((await start(other, { network_participation: RUN })).body.code, 'participation_denied')
     assert.is((await request('GET', `/api/tasks/${other}/runs`)).body.runs.length, 0)
-    const before = asked.length
+    const before = requests.length
     assert.is((await create()).status, 201)
-    assert.is(asked.length, before, 'nothing is asked of a session that is local')
+    assert.is(requests.length, before, 'nothing is asked of a session that is local')
   } finally {
     await close()
   }

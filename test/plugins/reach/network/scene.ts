@@ -80,14 +80,14 @@ export async function openScene({
   const inbox = async (name: string): Promise<string[]> =>
     (await request('GET', `/inbox?session_id=${peer(name).session_id}`)).body.messages.map((one: Reply) => one.id)
   /** Payloads of the events of a name, the oldest first. */
-  const told = async (name: string): Promise<Reply[]> => {
+  const eventsOf = async (name: string): Promise<Reply[]> => {
     const { db, needs } = inside.kernel as PluginKernel<Needs>
     await db.durable()
     return (await needs.events.list({ name })).map(({ payload }) => payload as Reply)
   }
   /** What became of a message for sessions: those that it woke, and why it did not wake others. */
   const disposition = async ({ id }: Reply) => {
-    const { woken, skipped } = (await told('network.message.persisted')).find(one => one.message_id === id) as Reply
+    const { woken, skipped } = (await eventsOf('network.message.persisted')).find(one => one.message_id === id) as Reply
     return { woken: woken.length, ...skipped }
   }
   /** Waits until so many wakes of a session are over. */
@@ -115,7 +115,7 @@ export async function openScene({
     prompts,
     inbox,
     settled,
-    told,
+    told: eventsOf,
     disposition,
   }
 }

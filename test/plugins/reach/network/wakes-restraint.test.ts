@@ -117,11 +117,11 @@ test('an allow-all agent changes nothing in a turn started by a message, and any
     ]
     await say('ada', lines.join('\n'), { to: 'bob' })
     await settled('bob', 1)
-    const told = said(await events(at('bob')))
+    const reports = said(await events(at('bob')))
       .split('\n')
       .filter(line => /^(answer|fs|terminal)/.test(line))
     assert.equal(
-      told.map(line => (line.includes('error permission denied') ? 'denied' : line.replace(/^.*?: /, ''))),
+      reports.map(line => (line.includes('error permission denied') ? 'denied' : line.replace(/^.*?: /, ''))),
       ['denied', 'denied', 'denied', '{"content":"to be read"}', 'reject_once', 'reject_once', 'allow_once'],
     )
     assert.not.ok(existsSync(file))

@@ -59,7 +59,7 @@ test('a filter chooses by severity, workspace, agent, task, run, provider and ty
   )
   await s.settle()
   const sent = new Set(s.bridges.posted().map(({ target }) => target.group_id))
-  for (const [n, [filter, wanted]] of cases.entries()) assert.is(sent.has(`${n}`), wanted, filter)
+  for (const [n, [filter, expected]] of cases.entries()) assert.is(sent.has(`${n}`), expected, filter)
   await s.close()
 })
 

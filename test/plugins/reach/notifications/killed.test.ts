@@ -24,7 +24,7 @@ test('kill -9 during dispatch: each event is one message per preset, and none is
   await writeFile(ledger, '')
   const lines = async () => (await readFile(ledger, 'utf8')).split('\n').filter(Boolean)
   const count = async (word: string) => (await lines()).filter(line => line.startsWith(word)).length
-  const begun = Date.now()
+  const startedAt = Date.now()
   let kills = 0
   for (let start = 1; (await count('done')) === 0; start++) {
     const args = [...typescript, program, home, ledger, `${EVENTS}`, `${PRESETS}`]
@@ -43,7 +43,7 @@ test('kill -9 during dispatch: each event is one message per preset, and none is
     }
     await exited
   }
-  const seconds = (Date.now() - begun) / 1000
+  const seconds = (Date.now() - startedAt) / 1000
   assert.equal(await count('known'), 0, 'a message was posted again')
 
   const bridges = fakeBridges('team')

@@ -191,18 +191,18 @@ test('usage has the days of its window, the agents of 30 days, and the coverage 
     { ...row, day: day(3), agent_name: 'bob', tokens: 300, cost: 1 },
     ...['c', 'd', 'e'].map((agent_name, n) => ({ ...row, day: day(0), agent_name, tokens: 50 - n, cost: 0.25 })),
   ]
-  const asked: unknown[] = []
+  const requests: unknown[] = []
   const past = {
     usageDays: 30,
     usage: (from: string, to: string, workspace?: string) => {
-      asked.push(workspace)
+      requests.push(workspace)
       return rows.filter(({ day: of }) => of >= from && of <= to)
     },
     longest: () => ({ id: 'ses_1', agentName: 'ada', from: START - 90_400, to: START }),
   }
   const world = await scene({ plugins: [observe], past })
   const week = (await overview(world, `?usage_window=7&workspace=${world.workspace}`)).usage
-  assert.equal([...new Set(asked)], [world.workspace])
+  assert.equal([...new Set(requests)], [world.workspace])
   assert.equal([week.total_tokens, week.estimated_cost, week.cost_status], [447, 1.75, 'actual'])
   assert.equal(week.days.at(-4), { date: day(3), tokens: 300 })
   const shares = week.agent_share.map((share: Reply) => [share.agent_name, share.tokens])

@@ -127,7 +127,7 @@ test('one trace covers a request and the turn of an agent, through header, envir
     const { body: text } = await kernel.inject({ method: 'POST', url: `${at}/prompt`, headers: traced, body })
     const turn = JSON.parse(text).prompt.new_turn_id
     await world.until(at, event => event.turn_id === turn && event.type === 'done')
-    const said = JSON.stringify(await world.events(at, `?turn_id=${turn}&limit=1000`))
+    const output = JSON.stringify(await world.events(at, `?turn_id=${turn}&limit=1000`))
     await world.kernel.close()
 
     assert.equal(collector.wrong, [])
@@ -141,8 +141,8 @@ test('one trace covers a request and the turn of an agent, through header, envir
     const hook = only(collector.named('hook input.pre_submit'))
     assert.equal([hook.traceId, hook.parentSpanId], [request.traceId, request.spanId])
     const name = `00-${agentTurn.traceId}-${agentTurn.spanId}-01`
-    assert.match(said, `TRACEPARENT=${name}`)
-    assert.match(said.replaceAll('\\', ''), `meta {"traceparent":"${name}"}`)
+    assert.match(output, `TRACEPARENT=${name}`)
+    assert.match(output.replaceAll('\\', ''), `meta {"traceparent":"${name}"}`)
 
     const write = only(collector.named('POST /api/ext/acme.work/things/{id}'))
     const own = only(collector.named(/^write/))
@@ -237,8 +237,8 @@ test('nothing is sent without an endpoint; settings start and stop it, and a mis
   const traces = async () => (await svc.request('GET', '/api/telemetry')).body.telemetry.traces
   const set = async (changes: Readonly<Record<string, unknown>>) => {
     const body = { changes: Object.entries(changes).map(([name, value]) => ({ key: `telemetry.${name}`, value })) }
-    const { status, body: told } = await svc.request('PATCH', '/api/settings/keys', body)
-    assert.is(status, 200, JSON.stringify(told))
+    const { status, body: reply } = await svc.request('PATCH', '/api/settings/keys', body)
+    assert.is(status, 200, JSON.stringify(reply))
   }
   await ask('before')
   assert.is((await traces()).state, 'off')

@@ -139,15 +139,15 @@ for (const kind of ['jobs', 'triggers'])
   })
 
 test('a prompt of unclosed braces is refused about as fast as any other prompt', () => {
-  const took = (prompt: string, says: string | undefined) => {
+  const elapsed = (prompt: string, says: string | undefined) => {
     const began = performance.now()
     assert.is(templateProblem(prompt)?.slice(0, 12), says)
     return performance.now() - began
   }
   const size = 250_000
-  const plain = Math.max(1, took('{{ .Kind }} '.repeat(size / 12), undefined))
+  const plain = Math.max(1, elapsed('{{ .Kind }} '.repeat(size / 12), undefined))
   for (const braces of ['{', '{{ ', '{{ .Kind }']) {
-    const half = took(braces.repeat(size / braces.length), 'unbalanced {')
+    const half = elapsed(braces.repeat(size / braces.length), 'unbalanced {')
     assert.ok(half < plain * 100, `${braces}: ${half} ms, and ${plain} ms for a prompt without a mistake`)
   }
 })

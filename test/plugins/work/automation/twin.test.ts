@@ -74,7 +74,7 @@ test(`a daemon on a virtual clock does exactly what the simulation of ${JOBS} jo
   })
   const began = performance.now()
   const reply = await twin.b.request('GET', `/api/automation/simulation?${query}`)
-  const took = performance.now() - began
+  const elapsed = performance.now() - began
   assert.is(reply.status, 200, JSON.stringify(reply.body))
   const { jobs } = reply.body.simulation
   assert.is(jobs.unlisted, 0)
@@ -90,7 +90,7 @@ test(`a daemon on a virtual clock does exactly what the simulation of ${JOBS} jo
     ...said.filter((line: string) => !lived.includes(line)).map((line: string) => `said  ${line}`),
     ...lived.filter(line => !said.includes(line)).map(line => `lived ${line}`),
   ]
-  console.log(`${said.length} occasions in ${Math.round(took)} ms: ${JSON.stringify(jobs.skipped)}`)
+  console.log(`${said.length} occasions in ${Math.round(elapsed)} ms: ${JSON.stringify(jobs.skipped)}`)
   assert.equal(different.slice(0, Number(process.env.TWIN_SHOWN ?? 20)), [])
   assert.ok(said.length > JOBS, `${said.length} occasions`)
   await twin.b.end()

@@ -286,10 +286,10 @@ test('a signed test delivery of every scheme is accepted once and does not conta
   const b = await open('whsec_YSBzZWNyZXQgb2YgdGhpcyB0ZXN0IA==')
   for (const scheme of ['service', 'standard', 'github', 'gitlab', 'stripe', 'slack', 'linear', 'sentry']) {
     const hook = await b.hook(scheme, { name: `test-${scheme}`, endpoint_slug: scheme })
-    const asked = await b.request('POST', `/api/automation/triggers/${hook.id}/test`, {})
-    assert.is(asked.status, 200, JSON.stringify(asked.body))
-    assert.not.match(JSON.stringify(asked.body), 'YSBzZWNyZXQ')
-    const { path, headers, body, expires_at: expires } = asked.body.delivery
+    const reply = await b.request('POST', `/api/automation/triggers/${hook.id}/test`, {})
+    assert.is(reply.status, 200, JSON.stringify(reply.body))
+    assert.not.match(JSON.stringify(reply.body), 'YSBzZWNyZXQ')
+    const { path, headers, body, expires_at: expires } = reply.body.delivery
     assert.is(path, hook.webhook_endpoint)
     assert.is(expires === null, ['github', 'sentry'].includes(scheme), scheme)
     assert.equal(await b.runsOf(hook.id), [], 'nothing was delivered')

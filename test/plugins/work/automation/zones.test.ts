@@ -170,8 +170,8 @@ test('an older home without cron expressions or with its own zone is not changed
 test('a plan of a job describes its schedule or its refusal', async () => {
   const b = await bench({ plugins: [...plugins, audit, redaction, changes], env: { TZ: 'Europe/Vienna' } })
   const plan = async (schedule: unknown) => {
-    const asked = { method: 'POST', path: '/api/automation/jobs', body: body(schedule) }
-    return (await b.request('POST', '/api/changes/plan', asked)).body.plan.notes
+    const request = { method: 'POST', path: '/api/automation/jobs', body: body(schedule) }
+    return (await b.request('POST', '/api/changes/plan', request)).body.plan.notes
   }
   assert.equal(await plan(morning), ['Schedule: At 09:00, Monday through Friday (Europe/Vienna)'])
   assert.match((await plan({ mode: 'cron', expr: '0 0 30 2 *' }))[0], 'It would be refused: schedule.expr')

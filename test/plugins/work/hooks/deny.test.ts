@@ -90,8 +90,8 @@ test('a request denied by a hook is not shown to the user, any other request is'
   assert.ok(lines.includes(line), lines.join('\n'))
   const { body } = await scene.kernel.request('POST', `${at}/prompt`, { text: ask('ls') })
   const turn_id = body.prompt.new_turn_id
-  const asked = await scene.until(at, event => event.turn_id === turn_id && event.content.status === 'pending')
-  const answer = { request_id: asked.content.request_id, turn_id, decision: 'allow-once' }
+  const question = await scene.until(at, event => event.turn_id === turn_id && event.content.status === 'pending')
+  const answer = { request_id: question.content.request_id, turn_id, decision: 'allow-once' }
   assert.is((await scene.kernel.request('POST', `${at}/approve`, answer)).status, 200)
   await scene.until(at, event => event.turn_id === turn_id && event.type === 'done')
   const allowed = await scene.events(at, `?turn_id=${turn_id}&limit=1000`)

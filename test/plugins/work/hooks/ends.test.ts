@@ -8,12 +8,12 @@ import { eventually } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { openScene, type Scene } from './scene.js'
 
-const heard: [string, HookPayload][] = []
+const messages: [string, HookPayload][] = []
 const hook = (
   name: string,
   event: NativeHook['event'],
   matcher: NonNullable<NativeHook['matcher']> = {},
-): NativeHook => ({ name, event, matcher, run: payload => void heard.push([name, payload]) })
+): NativeHook => ({ name, event, matcher, run: payload => void messages.push([name, payload]) })
 const listener = definePlugin({ name: 'test.ends', version: '1.0.0' }).surface({
   registries: [
     surfaceOf().contribute(NativeHooks, () => [
@@ -33,12 +33,13 @@ test.before(async () => {
   scene = await openScene({}, { plugins: [listener] })
 })
 test.before.each(() => {
-  heard.length = 0
+  messages.length = 0
 })
 test.after(() => scene.close())
 
-const wait = (count: number) => eventually(async () => heard.length >= count, `${count} hooks, not ${heard.length}`)
-const names = () => heard.map(([name]) => name).sort()
+const wait = (count: number) =>
+  eventually(async () => messages.length >= count, `${count} hooks, not ${messages.length}`)
+const names = () => messages.map(([name]) => name).sort()
 
 const question = (kind: string) => {
   const options = ['allow', 'reject'].map(way => ({ optionId: way, name: way, kind: `${way}_once` }))
@@ -47,11 +48,11 @@ const question = (kind: string) => {
 
 test('a hook on a permission answer is matched by tool and class, whoever answers', async () => {
   await scene.agent('careful', { permissions: 'approve-reads' })
-  for (const [decision, wanted] of [
+  for (const [decision, expected] of [
     ['reject-once', ['denied execute', 'resolved by class', 'resolved execute']],
     ['allow-once', ['resolved by class', 'resolved execute']],
   ] as const) {
-    heard.length = 0
+    messages.length = 0
     const { at } = await scene.session('careful')
     const prompted = await scene.kernel.request('POST', `${at}/prompt`, { text: question('execute') })
     assert.is(prompted.status, 200, JSON.stringify(prompted.body))
@@ -59,12 +60,12 @@ test('a hook on a permission answer is matched by tool and class, whoever answer
     const { content, turn_id } = asked
     const answer = { request_id: content.request_id, turn_id, decision }
     assert.is((await scene.kernel.request('POST', `${at}/approve`, answer)).status, 200)
-    await wait(wanted.length)
+    await wait(expected.length)
     await scene.kernel.request('POST', `${at}/stop`)
-    assert.equal(names(), wanted)
+    assert.equal(names(), expected)
     assert.equal(
-      heard.map(([, { decision_class: by, tool_name: tool }]) => [by, tool]),
-      wanted.map(() => ['execute', 'execute']),
+      messages.map(([, { decision_class: by, tool_name: tool }]) => [by, tool]),
+      expected.map(() => ['execute', 'execute']),
     )
   }
 })
@@ -103,7 +104,7 @@ test('each file access and command served by the daemon ends as succeeded, faile
   await scene.prompt(at, lines.join('\n'))
   await wait(10)
   const told = (wanted: string) =>
-    heard
+    messages
       .filter(([name]) => name === wanted)
       .map(([, { tool_name, content }]) => {
         const { title, raw_input: input, error } = (content ?? {}) as HookPayload
@@ -125,10 +126,10 @@ test('each file access and command served by the daemon ends as succeeded, faile
       ['read', 'missing.txt'],
     ],
   )
-  assert.equal(heard.filter(([name]) => name === 'before').length, 5)
-  assert.ok(heard.every(([, payload]) => payload.session_id === id))
+  assert.equal(messages.filter(([name]) => name === 'before').length, 5)
+  assert.ok(messages.every(([, payload]) => payload.session_id === id))
 
-  heard.length = 0
+  messages.length = 0
   const held = await scene.session('held')
   await scene.prompt(held.at, lines[0] ?? '')
   await wait(2)

@@ -168,11 +168,11 @@ test('hooks get the actor of a prompt', async () => {
   const command = await scene.program('other.sh', answers({}))
   const other = { event: 'turn.end', mode: 'sync', timeout: '60s', command, matcher: { input_class: 'automation' } }
   await scene.configure({ other })
-  const told = async () => {
+  const eventsOf = async () => {
     await scene.prompt(at, 'say one')
     await scene.ran(id, ({ event }) => event === 'turn.end')
   }
-  await patching('turn.end', {}, told, { matcher: { input_class: 'user' } })
+  await patching('turn.end', {}, eventsOf, { matcher: { input_class: 'user' } })
   // Hooks run in the order of their names: this one would have run first.
   assert.equal(
     (await scene.runs(id)).map(({ hook_name }) => hook_name),

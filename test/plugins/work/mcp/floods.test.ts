@@ -16,13 +16,13 @@ for (const [how, limit] of [
     try {
       await scene.put('loud', { command: process.execPath, args: [HOSTILE, how, path.join(scene.home, 'loud.log')] })
       const shown = async () => (await scene.request('GET', '/api/settings/mcp-servers/loud')).body.mcp_server
-      const asked = scene.request('GET', '/api/settings/mcp-servers/loud?probe=true')
+      const request = scene.request('GET', '/api/settings/mcp-servers/loud?probe=true')
       const { runtime_status: status } = await eventually(async () => {
         const server = await shown()
         return server.runtime_status.state === 'failed' && server
       }, 'the end of the flood')
       assert.match(status.diagnostic, limit)
-      await asked
+      await request
     } finally {
       await scene.close()
     }

@@ -22,7 +22,7 @@ async function login(scene: McpScene, query = '?scope=global'): Promise<void> {
 }
 const stored = async (scene: McpScene): Promise<string[]> =>
   (await scene.request('GET', '/api/vault/secrets')).body.secrets.map(({ ref }: { ref: string }) => ref)
-const revocations = ({ asked }: OAuthWorld) => asked.filter(one => one.endsWith('/revocation')).length
+const revocations = ({ asked: requests }: OAuthWorld) => requests.filter(one => one.endsWith('/revocation')).length
 
 async function world(work: (scene: McpScene, oauth: OAuthWorld) => Promise<void>, options = {}) {
   const [scene, oauth] = [await mcpScene(), await oauthWorld(options)]

@@ -20,7 +20,7 @@ interface Form {
 
 /** An MCP server that logs people in itself, in one of several forms. A token is the scope that it was asked for. */
 async function guarded({ metadata, needs, isNamed = false }: Form) {
-  const asked: URL[] = []
+  const requests: URL[] = []
   let registered = 0
   let scope = ''
   let origin = ''
@@ -40,7 +40,7 @@ async function guarded({ metadata, needs, isNamed = false }: Form) {
       return say(201, { ...JSON.parse(text), client_id: `client-${registered}` })
     }
     if (where === '/authorize') {
-      asked.push(url)
+      requests.push(url)
       scope = url.searchParams.get('scope') ?? ''
       const back = new URL(url.searchParams.get('redirect_uri') ?? '')
       back.searchParams.set('code', 'code')
@@ -73,7 +73,7 @@ async function guarded({ metadata, needs, isNamed = false }: Form) {
     server.closeAllConnections()
     return new Promise<void>(resolve => server.close(() => resolve()))
   }
-  return { url: `${origin}/mcp`, asked, close, registrations: () => registered }
+  return { url: `${origin}/mcp`, asked: requests, close, registrations: () => registered }
 }
 
 /** Endpoints below `/oauth`, which only their metadata name. */

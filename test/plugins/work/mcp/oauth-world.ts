@@ -53,7 +53,7 @@ export async function oauthWorld({ ttl = 3600, pages = false } = {}): Promise<OA
   // @ts-expect-error it comes without types
   const { default: Provider } = await import('oidc-provider')
   const shown: string[] = []
-  const asked: string[] = []
+  const requests: string[] = []
   const failing = new Map<string, Failure>()
   let awaiting: readonly { readonly kind: string; heard(): void }[] = []
   let revoked = 0
@@ -98,7 +98,7 @@ export async function oauthWorld({ ttl = 3600, pages = false } = {}): Promise<OA
     const answer = made.callback()
     return async (request, response) => {
       const kind = `${request.method} ${request.url?.split('?')[0]}`
-      asked.push(kind)
+      requests.push(kind)
       const awaited = awaiting.filter(one => one.kind === kind)
       for (const { heard } of awaited) heard()
       awaiting = awaiting.filter(one => one.kind !== kind)
@@ -148,7 +148,7 @@ export async function oauthWorld({ ttl = 3600, pages = false } = {}): Promise<OA
     issuer: authority.origin,
     url: resource,
     shown,
-    asked,
+    asked: requests,
     asking: kind =>
       new Promise(heard => {
         awaiting = [...awaiting, { kind, heard }]

@@ -108,8 +108,8 @@ test('session commands: new, events, approve, history, transcript, resume', asyn
 
   const call = { sessionUpdate: 'tool_call', toolCallId: 't', title: 'Build', kind: 'execute', status: 'failed' }
   await world.prompt(at, `update ${JSON.stringify(call)}`)
-  const said = [{ type: 'content', content: { type: 'text', text: '```\n\n  no such target\nmore\n```' } }]
-  await world.prompt(at, `update ${JSON.stringify({ ...call, toolCallId: 'u', content: said })}`)
+  const content = [{ type: 'content', content: { type: 'text', text: '```\n\n  no such target\nmore\n```' } }]
+  await world.prompt(at, `update ${JSON.stringify({ ...call, toolCallId: 'u', content })}`)
   await world.kernel.request('POST', `${at}/stop`)
   const history = await run(commands.runHistory, { session_id })
   assert.match(history, /^turn trn_\w+, \d{4}-\d\d-\d\d\n\d\d:\d\d:\d\d /)

@@ -24,15 +24,15 @@ test('a restored home has no open questions or holders, and starts no turn befor
     assert.is(held.status, 200, JSON.stringify(held.body))
     await world.kernel.request('POST', `${asking.at}/prompt`, { text: question })
     await world.until(asking.at, event => event.type === 'permission' && event.content.status === 'pending')
-    const asked = async (kernel: typeof world.kernel): Promise<unknown[]> =>
+    const questionsOf = async (kernel: typeof world.kernel): Promise<unknown[]> =>
       (await kernel.request('GET', '/api/inbox')).body.items.filter((item: Reply) => item.session_id === asking.id)
-    assert.is((await asked(world.kernel)).length, 1)
+    assert.is((await questionsOf(world.kernel)).length, 1)
     home = await restoredOf({ home: world.home, request: world.kernel.request })
     const copy = await openWorld({ home, root: world.root, plugins: [backup] })
     try {
       const row = await copy.row(id)
       assert.equal([row.state, row.attached_to], ['stopped', undefined])
-      assert.equal(await asked(copy.kernel), [])
+      assert.equal(await questionsOf(copy.kernel), [])
       assert.is((await copy.row(asking.id)).state, 'stopped')
       const refused = await copy.kernel.request('POST', `${at}/prompt`, { text: 'say two' })
       assert.equal([refused.status, refused.body.code], [503, 'home_held'])

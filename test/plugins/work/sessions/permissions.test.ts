@@ -127,9 +127,9 @@ test('approve-reads: reads are allowed, and writes and commands are asked', asyn
   assert.match(lines[3]!, /error permission denied: a person rejected it/)
   assert.is(lines[4], 'fs/write_text_file: {}')
   assert.is(await readFile(target, 'utf8'), 'asked\n')
-  const asked = events.filter(event => event.type === 'permission' && event.content.status === 'pending')
+  const questions = events.filter(event => event.type === 'permission' && event.content.status === 'pending')
   assert.equal(
-    asked.map(({ content }) => [content.kind, content.command, content.diffs?.[0].patch]),
+    questions.map(({ content }) => [content.kind, content.command, content.diffs?.[0].patch]),
     [
       ['edit', undefined, '@@ -0,0 +1,1 @@\n+x\n\\ No newline at end of file'],
       ['execute', 'git --version', undefined],
@@ -263,9 +263,9 @@ test('the gate is called before a grant by mode and before a question', async ()
   const asked = await world.session('approve-reads')
   const refused = await world.prompt(asked.at, ask({ title: 'forbidden', kind: 'execute' }))
   assert.match(said(refused), /answer: reject_once/)
-  const told = refused.filter(event => event.type === 'permission').map(({ content }) => content)
+  const reports = refused.filter(event => event.type === 'permission').map(({ content }) => content)
   assert.equal(
-    told.map(({ status, resolved_by }) => [status, resolved_by]),
+    reports.map(({ status, resolved_by }) => [status, resolved_by]),
     [['resolved', 'hook']],
   )
 })
@@ -303,10 +303,10 @@ test('approve-all: outside paths are read, and written with permission; daemon f
   const lines = said(events).trim().split('\n')
   for (const line of lines.slice(0, 4)) assert.is(line, 'fs/read_text_file: {"content":"secret"}')
   for (const line of lines.slice(4, 8)) assert.match(line, /error permission denied/, line)
-  const asked = events.filter(event => event.type === 'permission' && event.content.status === 'pending')
+  const questions = events.filter(event => event.type === 'permission' && event.content.status === 'pending')
   const target = path.join(await realpath(path.dirname(outside)), 'new/deep/file.txt')
   assert.equal(
-    asked.map(({ content }) => content.outside),
+    questions.map(({ content }) => content.outside),
     [[target], ['/'], [await realpath(outside)]],
   )
   assert.is(lines[8], 'answer: reject_once')
@@ -403,13 +403,13 @@ test('a request whose turn ended during the check is canceled without waiting', 
     record: (_turn, content) => recorded.push(content),
     warn: () => {},
   })
-  const asked = permissions.request(
+  const request = permissions.request(
     { toolCall: { toolCallId: 'c', title: 'rm', kind: 'delete' } as never, options: [option('allow_once')] },
     new AbortController().signal,
   )
   permissions.endTurn()
   turn = 'trn_2'
-  assert.equal(await asked, { outcome: { outcome: 'cancelled' } })
+  assert.equal(await request, { outcome: { outcome: 'cancelled' } })
   assert.equal([permissions.pending, recorded], [[], []])
 })
 

@@ -90,7 +90,7 @@ test('a session, its turns, messages, tools and its end are emitted with payload
   assert.equal([compacted!.content.before, compacted!.content.after], [9000, 1000])
   await world.kernel.request('POST', `${at}/stop`)
   const asks = await world.session('asks')
-  const asked = {
+  const request = {
     toolCall: {
       toolCallId: 'c',
       kind: 'read',
@@ -99,7 +99,7 @@ test('a session, its turns, messages, tools and its end are emitted with payload
     },
     options,
   }
-  await world.prompt(asks.at, `ask ${JSON.stringify(asked)}`)
+  await world.prompt(asks.at, `ask ${JSON.stringify(request)}`)
   const missing = [
     'preResume',
     'postResume',

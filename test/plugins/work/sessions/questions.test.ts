@@ -73,9 +73,9 @@ async function medians(base: string): Promise<readonly [number, number]> {
   const timed = async (count: number, work: () => Promise<unknown>) => {
     const took: number[] = []
     for (let i = 0; i < count; i++) {
-      const begun = performance.now()
+      const startedAt = performance.now()
       await work()
-      took.push(performance.now() - begun)
+      took.push(performance.now() - startedAt)
     }
     return took.sort((a, b) => a - b)[count >> 1]!
   }
@@ -99,16 +99,16 @@ test('an agent that asks endlessly has few open questions, is named, and delays 
   assert.ok(busy[0] < idle[0] * 4, `GET /api/status: ${busy[0]} ms, idle ${idle[0]} ms`)
   assert.ok(busy[1] < idle[1] * 4, `a turn of another session: ${busy[1]} ms, idle ${idle[1]} ms`)
 
-  const asked = await send(other.base, `ask ${question}`)
+  const turn = await send(other.base, `ask ${question}`)
   const pending = await until(
-    async () => (await eventsOf(other.base, asked)).find(({ type }) => type === 'permission'),
+    async () => (await eventsOf(other.base, turn)).find(({ type }) => type === 'permission'),
     PATIENCE_MS,
     () => 'the question of the other session',
   )
-  const answer = { request_id: pending.content.request_id, turn_id: asked, decision: 'allow-once' }
+  const answer = { request_id: pending.content.request_id, turn_id: turn, decision: 'allow-once' }
   await ask('POST', `${other.base}/approve`, answer)
   await until(
-    async () => (await eventsOf(other.base, asked)).find(({ type }) => type === 'done'),
+    async () => (await eventsOf(other.base, turn)).find(({ type }) => type === 'done'),
     PATIENCE_MS,
     () => 'the end of the turn that asked',
   )
@@ -128,8 +128,8 @@ test('an agent that asks endlessly has few open questions, is named, and delays 
   await ask('POST', `${flooding.base}/prompt/cancel`)
   const warned = await until(
     async () => {
-      const told = (await eventsOf(flooding.base, flood)).filter(({ type }) => type === 'runtime_warning')
-      return told.length > 1 ? told.at(-1) : undefined
+      const reports = (await eventsOf(flooding.base, flood)).filter(({ type }) => type === 'runtime_warning')
+      return reports.length > 1 ? reports.at(-1) : undefined
     },
     PATIENCE_MS,
     () => 'how many were refused',

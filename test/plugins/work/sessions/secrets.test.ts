@@ -63,13 +63,13 @@ test('no event, crash bundle, log or other file of a session contains a secret',
   ]
   const events = await world.prompt(at, [...lines, 'exit 3'].join('\n'))
   const row = await world.row(id)
-  const told = JSON.stringify([events, row])
+  const output = JSON.stringify([events, row])
   const { crash_bundle_path: bundle } = events.at(-1).failure
   const crash = readFileSync(bundle, 'utf8')
   assert.match(crash, '[redacted:test]')
   for (const [name, writing] of Object.entries(writingsOf(VALUE))) {
     const json = JSON.stringify(writing).slice(1, -1)
-    for (const [where, text] of Object.entries({ told, crash, log: JSON.stringify(world.kernel.log) }))
+    for (const [where, text] of Object.entries({ told: output, crash, log: JSON.stringify(world.kernel.log) }))
       assert.ok(leakOf(text, json) <= 8, `${name} in ${where}: ${text.slice(0, 2000)}`)
   }
   const tool = events.find(({ type }: { type: string }) => type === 'tool_call')

@@ -203,7 +203,7 @@ test('raw frames: resumed with a valid fence, else from the beginning or the new
     return reader.frames[0].id
   }
   const fence = (e = epoch, g = generation) => `epoch=${e}&generation=${g}`
-  for (const [query, id, wanted] of [
+  for (const [query, id, expected] of [
     [fence(), '2', '3'],
     ['', '2', '3'],
     [`${fence()}&after_sequence=1`, undefined, '2'],
@@ -213,7 +213,7 @@ test('raw frames: resumed with a valid fence, else from the beginning or the new
     [`${fence(epoch, generation + 1)}&limit=1`, '2', '3'],
     [fence(), 'odd', '1'],
   ] as const) {
-    assert.is(await first(query, id), wanted, `${query} ${id}`)
+    assert.is(await first(query, id), expected, `${query} ${id}`)
   }
 })
 

@@ -76,8 +76,8 @@ test('a question has its diff; session and inbox show it until it expires, which
     [`svc session approve ${id} --request ${interaction_id}`, `svc session interactions ${id} ${interaction_id}`],
   )
   assert.is((await world.kernel.request('GET', '/api/status')).body.sessions.by_badge.waiting, 1)
-  const asked = await world.until(at, event => event.type === 'permission' && event.content.status === 'pending')
-  assert.equal(asked.content.diffs, [
+  const question = await world.until(at, event => event.type === 'permission' && event.content.status === 'pending')
+  assert.equal(question.content.diffs, [
     { path: 'a.js', added: 1, removed: 1, patch: '@@ -1,2 +1,2 @@\n one\n-two\n+2', hidden_lines: 0 },
   ])
   const turn = sent.body.prompt.new_turn_id
@@ -102,9 +102,9 @@ test('an agent known to never ask is named in its list and at its start', async 
   )
   const { at } = await world.session('silent')
   const events = await world.prompt(at, 'say hello')
-  const told = events.filter(({ type }) => type === 'runtime_warning')
+  const reports = events.filter(({ type }) => type === 'runtime_warning')
   assert.equal(
-    told.map(({ content }) => content.warning),
+    reports.map(({ content }) => content.warning),
     ['permission_never_asked'],
   )
 })

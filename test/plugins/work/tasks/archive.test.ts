@@ -165,14 +165,14 @@ test('parts of an archived task are read unchanged: runs, reviews, profile, stre
   assert.is((await agent.claim({ run_id: run })).status, 200)
   assert.is((await agent.act('complete', run, { result: { text: 'it is done' } })).status, 200)
   const deadline_at = new Date(world.clock.now() + HOUR).toISOString()
-  const asked = await world.post(`/api/task-runs/${run}/reviews`, {
+  const reply = await world.post(`/api/task-runs/${run}/reviews`, {
     run_id: run,
     task_id: task,
     deadline_at,
     reason: 'look at it',
   })
-  assert.is(asked.status, 201, JSON.stringify(asked.body))
-  const review = asked.body.review.review_id
+  assert.is(reply.status, 201, JSON.stringify(reply.body))
+  const review = reply.body.review.review_id
   assert.is((await world.post(`/api/task-reviews/${review}/cancel`, {})).status, 200)
   const urls = [
     `/api/task-runs/${run}`,

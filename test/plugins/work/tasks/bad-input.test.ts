@@ -185,10 +185,10 @@ test('each validation error has its status and code and names the invalid member
   const wrong: string[] = []
   for (const [method, url, body, answer, where] of RULES) {
     const given = body === undefined ? undefined : JSON.parse(named(JSON.stringify(body)))
-    const { status, body: told } = await world.request(method as 'GET', named(url), given)
-    if (`${status} ${told?.code}` !== answer || !JSON.stringify(told).includes(named(where)))
+    const { status, body: reply } = await world.request(method as 'GET', named(url), given)
+    if (`${status} ${reply?.code}` !== answer || !JSON.stringify(reply).includes(named(where)))
       wrong.push(
-        `${method} ${url} ${JSON.stringify(body)?.slice(0, 100)}: ${status} ${JSON.stringify(told)?.slice(0, 300)}`,
+        `${method} ${url} ${JSON.stringify(body)?.slice(0, 100)}: ${status} ${JSON.stringify(reply)?.slice(0, 300)}`,
       )
   }
   assert.equal(wrong, [])
@@ -234,9 +234,9 @@ test('input of a lease holder is bounded, and its lease is checked by state, the
     ['heartbeat', { lease_seconds: 86_401 }, '422 AUTONOMY_LEASE_INVALID', 'lease_seconds'],
   ]
   for (const [what, body, answer, where] of rules) {
-    const { status, body: told } = await ada.act(what, run, body)
-    assert.is(`${status} ${told.code}`, answer, `${what} ${JSON.stringify(body).slice(0, 80)}`)
-    assert.ok(JSON.stringify(told).includes(where), JSON.stringify(told))
+    const { status, body: reply } = await ada.act(what, run, body)
+    assert.is(`${status} ${reply.code}`, answer, `${what} ${JSON.stringify(body).slice(0, 80)}`)
+    assert.ok(JSON.stringify(reply).includes(where), JSON.stringify(reply))
   }
   assert.is((await eve.act('complete', run)).body.code, 'AUTONOMY_FOREIGN_RUN')
   await world.clock.advance(10_000)

@@ -288,8 +288,8 @@ test('an invalid budget is refused', async ({ world }) => {
     ['job/x', { tokens: 1 }, '422 task_budget_invalid'],
   ]
   for (const [of, body, expected] of refused) {
-    const { status, body: told } = await set(world, of, body)
-    assert.is(`${status} ${told.code}`, expected, `${of} ${JSON.stringify(body)}`)
+    const { status, body: reply } = await set(world, of, body)
+    assert.is(`${status} ${reply.code}`, expected, `${of} ${JSON.stringify(body)}`)
   }
   await set(world, `task/${task}`, { tokens: 5 })
   assert.is((await world.request('GET', '/api/budgets')).body.budgets.length, 1)

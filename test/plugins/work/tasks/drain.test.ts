@@ -16,7 +16,7 @@ test.before.each(async context => {
 })
 test.after.each(({ world }) => world.close())
 
-const told = async (): Promise<unknown[]> =>
+const eventsOf = async (): Promise<unknown[]> =>
   (await look.kernel().needs.events.list({ limit: 1000 }))
     .filter(({ name }) => name.startsWith('scheduler.'))
     .map(({ name, payload }) => [name, (payload as { remaining_claims?: number }).remaining_claims])
@@ -31,7 +31,7 @@ test('a drain waits for active runs to end and starts nothing meanwhile', async 
   void drain.then(() => {
     isOver = true
   })
-  for (let looks = 0; looks < 50 && (await told()).length < 2; looks++) await world.pass(10)
+  for (let looks = 0; looks < 50 && (await eventsOf()).length < 2; looks++) await world.pass(10)
   await world.request('PUT', `/api/tasks/${waiting.task}/execution-profile`, { worktree: { mode: 'none' } })
   for (let looks = 0; looks < 5; looks++) await world.pass(LOOK_MS)
   assert.equal([isOver, world.created.length], [false, 0])
@@ -42,7 +42,7 @@ test('a drain waits for active runs to end and starts nothing meanwhile', async 
   const { status, body } = await drain
   assert.equal([status, body.completed, body.remaining_claims, body.timed_out], [200, true, 0, false])
   assert.equal([body.scheduler.paused, body.scheduler.paused_reason], [true, 'update'])
-  assert.equal(await told(), [
+  assert.equal(await eventsOf(), [
     ['scheduler.paused', undefined],
     ['scheduler.drain_started', 1],
     ['scheduler.drain_completed', 0],
@@ -64,7 +64,7 @@ test('a drain that times out reports the remaining claims and is not completed',
   for (let looks = 0; looks < 200 && !isOver; looks++) await world.pass(500)
   const { body } = await drain
   assert.equal([body.completed, body.remaining_claims, body.timed_out, body.scheduler.paused], [false, 1, true, true])
-  assert.not((await told()).some(entry => String(entry).startsWith('scheduler.drain_completed')))
+  assert.not((await eventsOf()).some(entry => String(entry).startsWith('scheduler.drain_completed')))
 })
 
 test.run()

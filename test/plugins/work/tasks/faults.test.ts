@@ -68,7 +68,7 @@ test('doctor and inspection report the same findings for a run', async context =
   // No session can be started here; how many fail in ten minutes depends on the machine, and they must not decide.
   const world = await scene({ config: { task: { orchestration: { spawn_failure_limit: 0 } } } })
   context.world = world
-  const told = async (run: string) => {
+  const itemsOf = async (run: string) => {
     const { items } = await get(world, '/api/doctor?only=tasks')
     const { diagnostics } = (await get(world, `/api/runs/${run}/inspect`)).inspect
     const codes = items.filter((item: Reply) => item.evidence.run_id === run).map((item: Reply) => item.code)
@@ -80,16 +80,16 @@ test('doctor and inspection report the same findings for a run', async context =
     return codes
   }
   const { run } = await world.queued()
-  assert.equal(await told(run), [])
+  assert.equal(await itemsOf(run), [])
   await world.clock.advance(10 * MINUTE)
-  assert.equal(await told(run), ['task_run_stranded'])
+  assert.equal(await itemsOf(run), ['task_run_stranded'])
   const ada = world.agent()
   await ada.claim({ lease_seconds: 3600 })
-  assert.equal(await told(run), [])
+  assert.equal(await itemsOf(run), [])
   await world.clock.advance(5 * MINUTE)
-  assert.equal(await told(run), ['task_run_stuck'])
+  assert.equal(await itemsOf(run), ['task_run_stuck'])
   await world.stop(ada, 'crashed')
-  assert.equal(await told(run), ['task_run_crashed'])
+  assert.equal(await itemsOf(run), ['task_run_crashed'])
   const scheduler = async () =>
     (await get(world, '/api/doctor?only=tasks')).items.find((item: Reply) => item.id === 'task_scheduler').code
   assert.is(await scheduler(), 'scheduler_ready')

@@ -171,14 +171,14 @@ test('a stopping session gets no run and no review', async ({ world }) => {
   const [ada, eve] = [world.agent(), world.agent({ state: 'stopping' })]
   await ada.claim({ run_id: done.run })
   await ada.act('complete', done.run)
-  const asked = { run_id: done.run, task_id: done.task, deadline_at: '2031-01-01T00:00:00Z' }
-  const { review } = (await world.post(`/api/task-runs/${done.run}/reviews`, asked)).body
+  const request = { run_id: done.run, task_id: done.task, deadline_at: '2031-01-01T00:00:00Z' }
+  const { review } = (await world.post(`/api/task-runs/${done.run}/reviews`, request)).body
   for (const [url, body] of [
     [`/api/task-runs/${run}/attach-session`, { session_id: eve.id }],
     [`/api/task-reviews/${review.review_id}/route`, { session_id: eve.id }],
   ] as const) {
-    const { status, body: told } = await world.post(url, body)
-    assert.equal([status, told.code], [409, 'AUTONOMY_SESSION_REQUIRED'], url)
+    const { status, body: reply } = await world.post(url, body)
+    assert.equal([status, reply.code], [409, 'AUTONOMY_SESSION_REQUIRED'], url)
   }
   assert.is((await world.run(run, task)).status, 'queued')
 })

@@ -144,9 +144,9 @@ test('children do not complete a parent with a failed part', async ({ world }) =
 /** Has a review of a completed run rejected; returns the run that goes on with its task. */
 async function rejected(world: Scene, task: string, run: string): Promise<string> {
   const deadline_at = new Date(world.clock.now() + 3_600_000).toISOString()
-  const asked = await world.post(`/api/task-runs/${run}/reviews`, { run_id: run, task_id: task, deadline_at })
+  const reply = await world.post(`/api/task-runs/${run}/reviews`, { run_id: run, task_id: task, deadline_at })
   const verdict = { outcome: 'rejected', reason: 'no tests', confidence: 1, delivery_id: `d ${run}` }
-  const at = `/api/task-reviews/${asked.body.review.review_id}/verdict`
+  const at = `/api/task-reviews/${reply.body.review.review_id}/verdict`
   return (await world.post(at, { run_id: run, verdict })).body.continuation_run.id
 }
 

@@ -53,12 +53,12 @@ const as = async ({ kernel }: Scene, { id }: Agent, url: string, body: object = 
 
 test('an approval is recorded and queues no run', async ({ world }) => {
   const work = await done(world)
-  const asked = await ask(world, work, { reason: 'look at the colours' })
-  assert.equal([asked.status, asked.body.created, asked.body.review.status], [201, true, 'requested'])
-  assert.equal([asked.body.review.attempt, asked.body.review.review_round], [1, 1])
+  const reply = await ask(world, work, { reason: 'look at the colours' })
+  assert.equal([reply.status, reply.body.created, reply.body.review.status], [201, true, 'requested'])
+  assert.equal([reply.body.review.attempt, reply.body.review.review_round], [1, 1])
   const again = await ask(world, work)
   assert.equal([again.status, again.body.created], [200, false])
-  const { review_id: id } = asked.body.review
+  const { review_id: id } = reply.body.review
   const recorded = await judge(world, id, work.run, verdict('approved'))
   assert.equal(
     [recorded.status, recorded.body.review.status, recorded.body.review.outcome, recorded.body.continuation_run],
@@ -159,8 +159,8 @@ test('an invalid request or verdict is refused with the invalid member', async (
   const work = await done(world, 'fail')
   const open = await world.queued()
   const refused = async (body: object, of = work) => {
-    const { status, body: told } = await ask(world, of, body)
-    return `${status} ${told.code} ${told.error}`
+    const { status, body: reply } = await ask(world, of, body)
+    return `${status} ${reply.code} ${reply.error}`
   }
   assert.match(await refused({ policy: 'on_success' }), '409 task_review_not_due')
   assert.match(await refused({}, { ...open, ada: work.ada }), '409 task_review_not_due')

@@ -101,8 +101,8 @@ test('the context of a run is bounded by the settings and keeps the newest entri
   assert.ok(Buffer.byteLength(bundle.handoff_summary) <= SUMMARY)
   assert.match(bundle.handoff_summary, /^é+\n\[truncated\]$/)
   const timeline = (await world.kernel.request('GET', `/api/tasks/${task}/timeline?limit=1000`)).body.timeline
-  const told = (events: Reply[]) => events.map(({ sequence }: Reply) => sequence)
-  assert.equal(told(bundle.recent_events), told(timeline.slice(-6)))
+  const eventsOf = (events: Reply[]) => events.map(({ sequence }: Reply) => sequence)
+  assert.equal(eventsOf(bundle.recent_events), eventsOf(timeline.slice(-6)))
   const payloads = bundle.recent_events.map(({ payload }: Reply) => payload).filter(Boolean)
   assert.ok(Buffer.byteLength(payloads.map((payload: unknown) => JSON.stringify(payload)).join('')) <= BODY)
   await post(world, `/api/task-runs/${last}/cancel`)

@@ -118,8 +118,8 @@ test('a draining daemon attaches no run and recovers no task', async ({ world })
     [`/api/tasks/${stuck.task}/recover`, {}],
     [`/api/runs/${stuck.run}/recover`, {}],
   ] as const) {
-    const { status: code, body: told } = await world.post(url, body)
-    assert.equal([code, told.code], [503, 'draining'], url)
+    const { status: code, body: reply } = await world.post(url, body)
+    assert.equal([code, reply.code], [503, 'draining'], url)
   }
   assert.equal([await status(world, task), await status(world, stuck.task)], ['ready', 'needs_attention'])
 })

@@ -33,7 +33,7 @@ async function created(world: Scene, agent: Agent, more: object = {}): Promise<{
   return { task: task.id, run: run.id }
 }
 
-const told = async (world: Scene, task: string): Promise<Reply[]> =>
+const eventsOf = async (world: Scene, task: string): Promise<Reply[]> =>
   (await world.request('GET', `/api/tasks/${task}/timeline?limit=1000`)).body.timeline
     .filter((entry: Reply) => entry.event_type.startsWith('task.wake.'))
     .map((entry: Reply) => [entry.event_type, entry.payload])
@@ -59,7 +59,7 @@ test('each end, block and need for attention wakes the creator once', async ({ w
     JSON.stringify(world.woken),
   )
   assert.equal(
-    await told(world, task),
+    await eventsOf(world, task),
     ['blocked', 'needs_attention', 'completed'].map(status => [
       'task.wake.delivered',
       { session_id: boss.id, statuses: [status] },
@@ -71,7 +71,7 @@ test('the creator is not woken by its own change, with wake_creator false, or wh
   const [boss, worker] = [world.agent(), world.agent()]
   const own = await created(world, boss)
   await as(boss, `/api/tasks/${own.task}/cancel`, { reason: 'not needed' })
-  assert.equal(await told(world, own.task), [
+  assert.equal(await eventsOf(world, own.task), [
     ['task.wake.suppressed', { session_id: boss.id, statuses: ['canceled'], reason: 'own_change' }],
   ])
   const quiet = await created(world, boss, { wake_creator: false })
@@ -82,8 +82,8 @@ test('the creator is not woken by its own change, with wake_creator false, or wh
   await worker.claim({ run_id: last.run, scope: 'workspace' })
   await worker.act('complete', last.run)
   await world.pass(SWEEP_MS)
-  assert.equal(await told(world, quiet.task), [])
-  assert.equal(await told(world, last.task), [
+  assert.equal(await eventsOf(world, quiet.task), [])
+  assert.equal(await eventsOf(world, last.task), [
     ['task.wake.suppressed', { session_id: boss.id, statuses: ['completed'], reason: 'session_stopped' }],
   ])
   assert.equal(world.woken, [])

@@ -43,9 +43,9 @@ test('an input refused by the schema never reaches the tool', async ({ ada }) =>
 })
 
 test('a changing tool waits for a user, who allows it once', async ({ ada, scene }) => {
-  const asked = await ada.call('ext__clock__fail')
-  assert.equal([asked.status, asked.body.error.code], [202, 'tool_approval_required'])
-  const id = asked.body.error.details.approval_id
+  const reply = await ada.call('ext__clock__fail')
+  assert.equal([reply.status, reply.body.error.code], [202, 'tool_approval_required'])
+  const id = reply.body.error.details.approval_id
   const again = await ada.call('ext__clock__fail')
   assert.is(again.body.error.details.approval_id, id, 'who asks again asks for the same')
   const decided = await scene.decide('allow')
@@ -92,8 +92,8 @@ test('an agent neither decides, nor creates a token, nor stores decisions, whate
   ada,
   scene,
 }) => {
-  const asked = await ada.call('ext__clock__fail')
-  const id = asked.body.error.details.approval_id
+  const reply = await ada.call('ext__clock__fail')
+  const id = reply.body.error.details.approval_id
   const refused = [
     await ada.ask('POST', `/api/tool-approvals/${id}/decide`, { decision: 'allow' }),
     await ada.ask('POST', '/api/tools/ext__clock__fail/approvals', { session_id: ada.id, input: {} }),

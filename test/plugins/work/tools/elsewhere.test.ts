@@ -246,9 +246,9 @@ test('an agent sees its own workspace and global things', async context => {
   const own = { ...more, name: 'own', scope: 'workspace', workspace_id: scene.world.workspaceId }
   for (const body of [own, { ...more, scope: 'global' }]) {
     const { job } = (await scene.operator('POST', '/api/automation/jobs', body)).body
-    const { status, body: told } = await ada.call('service__automation_jobs_info', { id: job.id })
-    assert.is(status, 200, JSON.stringify(told))
-    assert.is(told.result.structured.job.id, job.id)
+    const { status, body: reply } = await ada.call('service__automation_jobs_info', { id: job.id })
+    assert.is(status, 200, JSON.stringify(reply))
+    assert.is(reply.result.structured.job.id, job.id)
   }
   const { status, body } = await ada.call('service__extensions_info', { name: 'clock' })
   assert.equal([status, body.result?.structured.extension.name], [200, 'clock'], JSON.stringify(body))

@@ -105,14 +105,14 @@ test('external tools are for agents that name them, or by the setting of the ope
 })
 
 test('tools that run code in the daemon need a user also under approve-all', async ({ ada, scene }) => {
-  const asked = await ada.call('service__agent_duplicate', { name: 'ada', new_name: 'copy' })
+  const reply = await ada.call('service__agent_duplicate', { name: 'ada', new_name: 'copy' })
   const shown = (await scene.operator('GET', '/api/tools/service__agent_delete')).body.tool.descriptor.risk
   assert.is(shown, 'destructive')
   const removal = await ada.call('service__agent_delete', { name: 'ada' })
   assert.equal(
     outcome(removal),
     [202, 'tool_approval_required', 'approval_required'],
-    JSON.stringify([asked.body, removal.body]),
+    JSON.stringify([reply.body, removal.body]),
   )
   const { approvals } = (await scene.operator('GET', '/api/tool-approvals')).body
   for (const { id } of approvals)

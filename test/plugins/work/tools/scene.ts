@@ -118,13 +118,13 @@ export async function openScene(
       await writeFile(path.join(folder, 'AGENT.md'), `---\n${head.join('\n')}\n---\nYou do what you are told.\n`)
       const { id, at } = await world.session(name, { sandbox })
       const socketPath = /SVC_SOCKET=(.*)/.exec(said(await world.prompt(at, 'env SVC_SOCKET')))?.[1] ?? ''
-      const asked: Caller['ask'] = (method, url, body) =>
+      const requestOf: Caller['ask'] = (method, url, body) =>
         ask({ socketPath }, url, { method, ...(body !== undefined && { body }) })
       return {
         id,
         at,
-        ask: asked,
-        call: (tool, input = {}, more = {}) => asked('POST', `/api/tools/${tool}/invoke`, { input, ...more }),
+        ask: requestOf,
+        call: (tool, input = {}, more = {}) => requestOf('POST', `/api/tools/${tool}/invoke`, { input, ...more }),
       }
     },
     async decide(decision, more = {}) {
@@ -141,8 +141,8 @@ export async function openScene(
 
 /** Asks until there is an answer, however slow the machine is. */
 export async function until<T>(look: () => Promise<T | undefined | false>, what: string): Promise<T> {
-  const begun = performance.now()
-  for (let pause = 5; performance.now() - begun < 60_000; pause = Math.min(pause * 1.5, 100)) {
+  const startedAt = performance.now()
+  for (let pause = 5; performance.now() - startedAt < 60_000; pause = Math.min(pause * 1.5, 100)) {
     const answer = await look()
     if (answer) return answer
     await new Promise(resolve => setTimeout(resolve, pause))

@@ -181,9 +181,9 @@ export const deliveries: Readonly<Record<string, Strike>> = {
 /** Webhooks that ran more or less often than they were sent something good. */
 export async function miscounted({ taken, ask }: Scene): Promise<string[]> {
   const wrong: string[] = []
-  for (const [id, wanted] of taken) {
+  for (const [id, expected] of taken) {
     const { runs } = (await ask('GET', `/api/automation/triggers/${id}/runs?limit=1000`)).body
-    if (runs.length !== wanted) wrong.push(`webhook ${id} took ${wanted} deliveries and has ${runs.length} runs`)
+    if (runs.length !== expected) wrong.push(`webhook ${id} took ${expected} deliveries and has ${runs.length} runs`)
   }
   return wrong
 }

@@ -25,7 +25,7 @@ const broken = (version: string) => {
 const said = async (svc: Scene) => (await svc.request('GET', `/api/ext/${name}/say`)).body
 const shown = async (svc: Scene) => (await svc.request('GET', `/api/extensions/${name}`)).body.extension
 
-const told: string[] = []
+const notices: string[] = []
 const listener = definePlugin({
   name: 'listener',
   version: '1.0.0',
@@ -33,7 +33,7 @@ const listener = definePlugin({
   service: async () =>
     class {
       constructor(kernel: PluginKernel<{ events: typeof Events }>) {
-        kernel.needs.events.on('*', ({ name }) => void told.push(name))
+        kernel.needs.events.on('*', ({ name }) => void notices.push(name))
       }
     } as never,
 }).surface({})
@@ -56,7 +56,7 @@ for (const [what, next] of [
   test(`an update to a version that ${what} fails: the previous one stays installed, listed and running`, async () => {
     const { svc, folder } = await installed(`one ${what}`)
     await files(folder, next)
-    told.length = 0
+    notices.length = 0
     const { status, body } = await svc.request('PUT', `/api/extensions/${name}`, {})
     assert.equal([status, body.code], [422, 'extension_update_failed'])
     assert.match(body.error, /acme\.talk 2\.0\.0 did not start, 1\.0\.0 stays installed: .*version 2\.0\.0 is broken/)
@@ -68,7 +68,7 @@ for (const [what, next] of [
     const { provenance } = (await svc.request('GET', `/api/extensions/${name}/provenance`)).body
     assert.ok(provenance.checksum_sha256)
     assert.equal(
-      told.splice(0).filter(event => event.startsWith('extension.update.')),
+      notices.splice(0).filter(event => event.startsWith('extension.update.')),
       ['extension.update.failed'],
     )
     // One that starts is taken.

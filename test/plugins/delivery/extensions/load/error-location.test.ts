@@ -15,8 +15,8 @@ async function spawnLate({ argv: [command = '', ...args], cwd, env }: SpawnReque
   const child = spawn(command, args, { cwd, env, stdio: 'pipe' })
   const stderr = new PassThrough()
   const exited = once(child, 'close').then(([code, signal]): ProcessExit => ({ code, signal }))
-  const said = child.stderr.toArray()
-  void exited.then(() => setTimeout(async () => stderr.end(Buffer.concat(await said)), 20))
+  const output = child.stderr.toArray()
+  void exited.then(() => setTimeout(async () => stderr.end(Buffer.concat(await output)), 20))
   const { pid = 0, stdin, stdout } = child
   const end = () => exited.then(() => {})
   return { pid, startTime: '', stdin, stdout, stderr, exited, alive: false, stop: end, kill: () => {} }

@@ -152,15 +152,15 @@ test('a question ends with the process that asked it', async () => {
   const mortal = await world.make({ name: 'mortal', permissions: ['clarify/ask'] })
   await mortal.runtime.start()
   const clarifications = async () => (await request('GET', `${at}/clarifications`)).clarifications
-  const asked = async (of: Made, question: string) => {
+  const questionOf = async (of: Made, question: string) => {
     of.ask('clarify/ask', { workspace_id: workspace, session_id, question, timeout_seconds: 3600 }).catch(() => {})
     return eventually(
       async () => (await clarifications()).find((one: Reply) => one.question === question)?.request_id,
       'the question',
     )
   }
-  const stays = await asked(made, 'Of one that lives?')
-  const goes = await asked(mortal, 'Of one that dies?')
+  const stays = await questionOf(made, 'Of one that lives?')
+  const goes = await questionOf(mortal, 'Of one that dies?')
   mortal.tell('exit', { code: 3 }).catch(() => {})
   await eventually(async () => (await clarifications()).length === 1, 'the end of the question')
   assert.is((await clarifications())[0].request_id, stays)
