@@ -1,4 +1,4 @@
-import { cli, columnsOf, describe, runsCode, show, tool } from '../../../kernel/kit/annotations/index.js'
+import { cli, columnsOf, describe, runsCode, show, throws, tool } from '../../../kernel/kit/annotations/index.js'
 import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import {
   created,
@@ -32,6 +32,7 @@ import {
   WindowStreamQuery,
 } from '../../../schemas/window-manager.js'
 import { Events } from '../../platform/events/api.js'
+import { RECORD_DELETE_ERRORS, RECORD_PUT_ERRORS } from '../../platform/resources/api.js'
 import { undo } from '../changes/api.js'
 import { WorkspaceDeleted, Workspaces } from '../workspaces/api.js'
 import { CommandApplied, happeningEvents, LayoutApplied, LayoutKind, WindowManager } from './api.js'
@@ -39,7 +40,7 @@ import { cliCommands } from './cli-table.js'
 import { commandTools } from './command-tools.js'
 import { MAX_LAYOUT_BYTES } from './layouts/kind.js'
 import { needs } from './needs.js'
-import { refuse } from './refusal.js'
+import { refusals, refuse } from './refusal.js'
 import type { WindowManagerService } from './service.js'
 import { settingsIn, WindowManagerSettings } from './settings.js'
 import { migrations } from './store.js'
@@ -58,6 +59,22 @@ const refused = {
   422: WindowManagerErrorBody,
   503: WindowManagerErrorBody,
 }
+
+/** Refusals of a command of any kind. */
+const ofCommand = refusals(
+  'workspace_not_found',
+  'revision_conflict',
+  'invalid_command',
+  'invalid_topology',
+  'desktop_not_found',
+  'window_not_found',
+  'client_not_found',
+  'destination_required',
+  'final_desktop',
+  'history_boundary',
+  'layout_not_found',
+  'unavailable',
+)
 
 /** The reply type covers records of any kind; these are layouts. */
 const layoutColumns = columnsOf<
@@ -119,7 +136,7 @@ export default definePlugin({
     route({
       method: 'GET',
       path: BASE,
-      with: [tool('window_manager_state', ['window_manager'])],
+      with: [tool('window_manager_state', ['window_manager']), refusals('workspace_not_found', 'unavailable')],
       summary: 'Show the desktops and windows of a workspace, with their history',
       replies: orRefused({ 200: WindowManagerState }),
       handle: (service, { params }) => service.answer(params.workspace_id, workspace => ok(service.read(workspace))),
@@ -128,7 +145,7 @@ export default definePlugin({
       method: 'POST',
       path: `${BASE}/commands`,
       audited: false,
-      with: [...commandTools, runsCode(false)],
+      with: [...commandTools, runsCode(false), ofCommand],
       summary: 'Run a command at a given revision',
       body: WindowCommandBody,
       bodyLimit: LAYOUT_BODY,
@@ -140,7 +157,7 @@ export default definePlugin({
       method: 'POST',
       path: `${BASE}/preview`,
       audited: false,
-      with: [runsCode(false)],
+      with: [runsCode(false), ofCommand],
       summary: 'Show what a command would do, without doing it',
       body: WindowCommandBody,
       bodyLimit: LAYOUT_BODY,
@@ -151,7 +168,7 @@ export default definePlugin({
     route({
       method: 'GET',
       path: `${BASE}/layout`,
-      with: [tool('layout_get', ['window_manager'])],
+      with: [tool('layout_get', ['window_manager']), refusals('workspace_not_found', 'unavailable')],
       summary: 'Export the current arrangement as a layout document',
       replies: orRefused({ 200: LayoutDocument }),
       handle: (service, { params }) =>
@@ -161,7 +178,11 @@ export default definePlugin({
       method: 'PUT',
       path: `${BASE}/layout`,
       audited: false,
-      with: [tool('layout_apply', ['window_manager']), runsCode(false)],
+      with: [
+        tool('layout_apply', ['window_manager']),
+        runsCode(false),
+        refusals('workspace_not_found', 'revision_conflict', 'invalid_command', 'invalid_topology', 'client_not_found'),
+      ],
       summary: 'Replace the arrangement with a layout document',
       body: PutLayoutBody,
       bodyLimit: LAYOUT_BODY,
@@ -175,7 +196,11 @@ export default definePlugin({
       method: 'POST',
       path: `${BASE}/layout/validate`,
       audited: false,
-      with: [tool('layout_validate', ['window_manager'], { risk: 'read' }), runsCode(false)],
+      with: [
+        tool('layout_validate', ['window_manager'], { risk: 'read' }),
+        runsCode(false),
+        refusals('workspace_not_found', 'invalid_command'),
+      ],
       summary: 'Validate a layout document and list all errors',
       body: ValidateLayoutBody,
       bodyLimit: LAYOUT_BODY,
@@ -194,6 +219,7 @@ export default definePlugin({
       summary: 'List the screens that show the workspace',
       replies: orRefused({ 200: ListWindowClientsReply }),
       with: [
+        refusals('workspace_not_found', 'unavailable'),
         cli('desktop clients', {
           args: workspaceArg,
           workspace: 'workspace_id',
@@ -219,7 +245,7 @@ export default definePlugin({
       method: 'POST',
       path: `${BASE}/clients`,
       audited: false,
-      with: [runsCode(false)],
+      with: [runsCode(false), refusals('workspace_not_found', 'invalid_command', 'desktop_not_found', 'unavailable')],
       summary: 'Attach or refresh a client; without a stream it expires after five minutes',
       body: AttachClientBody,
       replies: orRefused({ 201: WindowClient }),
@@ -234,7 +260,7 @@ export default definePlugin({
       method: 'DELETE',
       path: `${BASE}/clients/{client_id}`,
       audited: false,
-      with: [runsCode(false)],
+      with: [runsCode(false), refusals('workspace_not_found', 'client_not_found')],
       summary: 'Detach a client',
       essential: true,
       replies: orRefused({ 204: null }),
@@ -250,6 +276,7 @@ export default definePlugin({
       summary: 'List saved layouts that the workspace can apply',
       replies: orRefused({ 200: ListLayoutProfilesReply }),
       with: [
+        refusals('workspace_not_found'),
         cli('layout list', {
           args: workspaceArg,
           workspace: 'workspace_id',
@@ -271,6 +298,8 @@ export default definePlugin({
         undo({ by: 'never', why: 'the former layout is not kept; save it again' }),
         tool('layout_profile_save', ['window_manager']),
         runsCode(false),
+        refusals('workspace_not_found'),
+        throws(...RECORD_PUT_ERRORS),
       ],
       summary: 'Save a layout',
       body: PutLayoutProfileBody,
@@ -289,6 +318,8 @@ export default definePlugin({
         undo({ by: 'never', why: 'a deleted layout is not kept; save it again' }),
         tool('layout_profile_delete', ['window_manager']),
         runsCode(false),
+        refusals('workspace_not_found'),
+        throws(...RECORD_DELETE_ERRORS),
       ],
       summary: 'Delete a saved layout at its current version',
       essential: true,
@@ -303,6 +334,7 @@ export default definePlugin({
     route({
       method: 'GET',
       path: `${BASE}/stream`,
+      with: [refusals('workspace_not_found', 'client_not_found', 'unavailable')],
       summary: 'Stream changes over a WebSocket, from a known revision on',
       query: WindowStreamQuery,
       replies: orRefused({ 101: WindowStreamFrame }),

@@ -1,3 +1,5 @@
+import { throws } from '../../../kernel/kit/annotations/index.js'
+import type { Annotation } from '../../../kernel/plugin.js'
 import type { WindowManagerErrorBody, WindowManagerErrorCode } from '../../../schemas/window-manager.js'
 
 /** The HTTP status of each refusal, as in the contract's table of codes. */
@@ -19,6 +21,18 @@ export const refusalStatus = {
   window_manager_not_stacked: 422,
   window_manager_window_pinned: 409,
 } as const satisfies Record<WindowManagerErrorCode, 404 | 409 | 422 | 503>
+
+/** A code without its prefix. */
+type Short<C = WindowManagerErrorCode> = C extends `window_manager_${infer S}` ? S : never
+
+/** Declares the refusals of a route, each with the status of its code. */
+export const refusals = (...shorts: readonly Short[]): Annotation =>
+  throws(
+    ...shorts.map(short => {
+      const code = `window_manager_${short}` as const
+      return { code, status: refusalStatus[code] }
+    }),
+  )
 
 type More = Pick<WindowManagerErrorBody, 'current_revision' | 'conflicts' | 'diagnostics'> & {
   /** The command or step that resolves the problem. */
@@ -49,11 +63,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Throws a {@link Refusal}; `short` is the code without its prefix. */
-export function refuse<S extends string>(
-  short: S & (`window_manager_${S}` extends WindowManagerErrorCode ? unknown : never),
-  message: string,
-  more?: More,
-): never {
-  throw new Refusal(`window_manager_${short}` as WindowManagerErrorCode, message, more)
+/** Throws a {@link Refusal}. */
+export function refuse(short: Short, message: string, more?: More): never {
+  throw new Refusal(`window_manager_${short}`, message, more)
 }

@@ -1,4 +1,4 @@
-import { defineErrors } from '../../../kernel/plugin.js'
+import { defineErrors, RecordErrors } from '../../../kernel/plugin.js'
 
 export { RateLimit, RateLimiter } from './rate-limit.js'
 export * from './resource-kind.js'
@@ -9,3 +9,14 @@ export const ResourceErrors = defineErrors({
     message: 'too many resource writes; wait, or raise extensions.resources.operator_write_rate_limit',
   },
 })
+
+/** Errors of a deletion of a record, in addition to those of the kernel, which every route has. */
+export const RECORD_DELETE_ERRORS = [RecordErrors.not_granted, RecordErrors.source_mismatch] as const
+
+/** Errors of a write of a record. */
+export const RECORD_PUT_ERRORS = [
+  ...RECORD_DELETE_ERRORS,
+  RecordErrors.record_exists,
+  RecordErrors.invalid_id,
+  RecordErrors.invalid_spec,
+] as const

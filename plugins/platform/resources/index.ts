@@ -1,6 +1,6 @@
-import { cli, describe, show, tool } from '../../../kernel/kit/annotations/index.js'
+import { cli, describe, show, throws, tool } from '../../../kernel/kit/annotations/index.js'
 import { command } from '../../../kernel/kit/commands/command-line.js'
-import { created, definePlugin, noContent, ok, recordToWire, routeOf } from '../../../kernel/plugin.js'
+import { created, definePlugin, noContent, ok, RecordErrors, recordToWire, routeOf } from '../../../kernel/plugin.js'
 import {
   DeleteRecordBody,
   ListRecordsQuery,
@@ -9,7 +9,7 @@ import {
   RecordReply,
 } from '../../../schemas/resources.js'
 import { undo } from '../../desk/changes/api.js'
-import { ResourceErrors } from './api.js'
+import { RECORD_DELETE_ERRORS, RECORD_PUT_ERRORS, ResourceErrors } from './api.js'
 import { needs } from './needs.js'
 import { OperatorWriteLimit } from './rate-limit.js'
 import type { ResourcesService } from './service.js'
@@ -122,7 +122,11 @@ export default definePlugin({
     route({
       method: 'PUT',
       path: '/api/resources/{kind}/{id}',
-      with: [undo({ by: 'record' }), tool('resources_put', ['resources'])],
+      with: [
+        undo({ by: 'record' }),
+        tool('resources_put', ['resources']),
+        throws(ResourceErrors.write_rate_limited, ...RECORD_PUT_ERRORS),
+      ],
       summary: 'Create or change a record',
       body: PutRecordBody,
       invalid: 422,
@@ -148,6 +152,7 @@ export default definePlugin({
         undo({ by: 'record' }),
         cli('resource delete', { done: 'deleted {kind} {id}' }),
         tool('resources_delete', ['resources']),
+        throws(ResourceErrors.write_rate_limited, RecordErrors.invalid_id, ...RECORD_DELETE_ERRORS),
       ],
       before: (service, { params, actor }) => service.checkWriter(actor, params.kind, params.id),
       handle: async (service, request) => {
