@@ -1,4 +1,13 @@
-import { type CliView, cli, columnsOf, describe, show, tool, withTable } from '../../../kernel/kit/annotations/index.js'
+import {
+  type CliView,
+  cli,
+  columnsOf,
+  describe,
+  show,
+  throws,
+  tool,
+  withTable,
+} from '../../../kernel/kit/annotations/index.js'
 import { created, ok, routeOf } from '../../../kernel/plugin.js'
 import {
   DevExtensionReply,
@@ -17,10 +26,15 @@ import {
   ReloadExtensionBody,
 } from '../../../schemas/extensions.js'
 import { undo } from '../../desk/changes/api.js'
+import { REFERENCE_ERRORS } from '../../desk/workspaces/api.js'
+import { BundleErrors } from '../bundles/api.js'
+import { ExtensionErrors } from './errors.js'
+import { LOAD_ERRORS, NAMED_ERRORS, PLAN_ERRORS, TREE_ERRORS } from './refusals.js'
 import type { ExtensionsService } from './service.js'
 import { inventoryOf } from './wire.js'
 
 const route = routeOf<ExtensionsService>(describe('Extensions'))
+const named = throws(...NAMED_ERRORS)
 
 /** Fields of one extension. @param folder header of the linked folder */
 const shown = (folder: string): CliView =>
@@ -100,6 +114,7 @@ export const extensionRoutes = [
     query: ExtensionCommandsQuery,
     replies: { 200: ExtensionCommandsReply },
     with: [
+      throws(ExtensionErrors.extension_dev_invalid, ...REFERENCE_ERRORS),
       cli('extension commands', {
         view: show(
           ExtensionCommandsReply,
@@ -117,6 +132,7 @@ export const extensionRoutes = [
     with: [
       undo({ by: 'never', why: 'remove the link: svc extension remove' }),
       describe('Extensions', { errors: [410] }),
+      throws(ExtensionErrors.extension_dev_invalid, ...LOAD_ERRORS, ...REFERENCE_ERRORS),
     ],
     summary: 'Run a build from its own folder',
     query: ExtensionWorkspaceQuery,
@@ -133,7 +149,7 @@ export const extensionRoutes = [
     recovery: true,
     query: ExtensionWorkspaceQuery,
     replies: { 200: ExtensionReply },
-    with: [cli('extension info', { view: item }), tool('extensions_info', ['extensions'])],
+    with: [cli('extension info', { view: item }), tool('extensions_info', ['extensions']), named],
     handle: async (service, { actor, params, query }) =>
       ok({ extension: service.views.one(await service.choose(params.name, query.workspace, actor)) }),
   }),
@@ -148,6 +164,7 @@ export const extensionRoutes = [
       undo({ by: 'action', verb: 'disable' }),
       cli('extension enable', { view: item }),
       tool('extensions_enable', ['extensions']),
+      named,
     ],
     handle: async (service, { params, query, actor }) =>
       ok({
@@ -169,6 +186,8 @@ export const extensionRoutes = [
       undo({ by: 'action', verb: 'enable' }),
       cli('extension disable', { view: item }),
       tool('extensions_disable', ['extensions']),
+      named,
+      throws(BundleErrors.bundle_in_use),
     ],
     handle: async (service, { params, query, actor }) =>
       ok({
@@ -189,6 +208,13 @@ export const extensionRoutes = [
       undo({ by: 'never', why: 'it changes no setting' }),
       cli('extension reload', { args: [{ name: 'name', in: 'path' }], view: reloaded }),
       tool('extensions_reload', ['extensions']),
+      named,
+      throws(
+        ExtensionErrors.extension_disabled,
+        ExtensionErrors.extension_generation_stale,
+        ExtensionErrors.extension_not_loaded,
+        ...LOAD_ERRORS,
+      ),
     ],
     handle: async (service, { params, query, body }) =>
       ok({ extension: await service.views.reloadBuild(await service.choose(params.name, query.workspace), body) }),
@@ -200,6 +226,8 @@ export const extensionRoutes = [
     query: ExtensionWorkspaceQuery,
     replies: { 200: ExtensionPreviewReply },
     with: [
+      named,
+      throws(...PLAN_ERRORS),
       cli('extension preview', {
         view: show(ExtensionPreviewReply, 'changes', ['change', 'kind', 'name'], { empty: 'it changes nothing' }),
       }),
@@ -214,6 +242,8 @@ export const extensionRoutes = [
     query: ExtensionWorkspaceQuery,
     replies: { 200: ProvenanceReply },
     with: [
+      named,
+      throws(...TREE_ERRORS),
       cli('extension provenance', {
         view: show(ProvenanceReply, 'provenance', [
           { of: 'installed_from', header: 'From' },
@@ -240,6 +270,7 @@ export const extensionRoutes = [
     query: ExtensionWorkspaceQuery,
     replies: { 200: ExtensionInventoryReply },
     with: [
+      named,
       cli('extension inventory', {
         view: show(ExtensionInventoryReply, 'items', ['kind', 'name', 'live'], { empty: 'it ships nothing' }),
       }),
@@ -251,6 +282,7 @@ export const extensionRoutes = [
   route({
     method: 'GET',
     path: '/api/extensions/{name}/logs',
+    with: [named],
     summary: 'Show the log of an extension and its load history',
     recovery: true,
     query: ExtensionLogsQuery,

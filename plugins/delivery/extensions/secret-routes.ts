@@ -1,7 +1,10 @@
-import { describe } from '../../../kernel/kit/annotations/index.js'
+import { describe, throws } from '../../../kernel/kit/annotations/index.js'
 import { noContent, ok, routeOf } from '../../../kernel/plugin.js'
 import { ExtensionSecretsReply, ExtensionWorkspaceQuery, PutExtensionSecretsBody } from '../../../schemas/extensions.js'
+import { WRITE_ERRORS } from '../../access/vault/api.js'
 import { undo } from '../../desk/changes/api.js'
+import { ExtensionErrors } from './errors.js'
+import { NAMED_ERRORS } from './refusals.js'
 import type { ExtensionsService } from './service.js'
 
 const route = routeOf<ExtensionsService>(describe('Extensions'))
@@ -11,6 +14,7 @@ export const secretRoutes = [
   route({
     method: 'GET',
     path: '/api/extensions/{name}/secrets',
+    with: [throws(...NAMED_ERRORS)],
     summary: 'List the variables that an extension declares and whether each is set; values are never shown',
     query: ExtensionWorkspaceQuery,
     replies: { 200: ExtensionSecretsReply },
@@ -26,6 +30,13 @@ export const secretRoutes = [
         by: 'never',
         why: 'the former source may be a secret, so it is not kept; set it again: svc extension info',
       }),
+      throws(
+        ...NAMED_ERRORS,
+        ExtensionErrors.extension_env_undeclared,
+        ExtensionErrors.extension_secret_foreign,
+        ExtensionErrors.vault_unavailable,
+        ...WRITE_ERRORS,
+      ),
     ],
     summary: 'Set where the variables of an extension come from',
     query: ExtensionWorkspaceQuery,
@@ -43,6 +54,7 @@ export const secretRoutes = [
         by: 'never',
         why: 'the former source may be a secret, so it is not kept; set it again: svc extension info',
       }),
+      throws(...NAMED_ERRORS, ExtensionErrors.extension_binding_not_found),
     ],
     summary: 'Remove the source of a variable of an extension',
     query: ExtensionWorkspaceQuery,

@@ -81,3 +81,14 @@ export const MarketplaceErrors = defineErrors({
     next: command('skill list'),
   },
 })
+
+/** Errors of an extension that is taken from the catalog. */
+export const CURATED_ERRORS = [
+  MarketplaceErrors.marketplace_not_configured,
+  MarketplaceErrors.marketplace_unavailable,
+  MarketplaceErrors.marketplace_entry_not_found,
+  MarketplaceErrors.marketplace_entry_ambiguous,
+  MarketplaceErrors.extension_archive_unavailable,
+  MarketplaceErrors.extension_author_changed,
+  MarketplaceErrors.extension_signature_invalid,
+] as const

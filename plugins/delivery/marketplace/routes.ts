@@ -105,6 +105,7 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
     replies: { 200: MarketplaceKindPage },
     with: [
       describe(area),
+      throws(MarketplaceErrors.marketplace_query_invalid, ...ofKind),
       cli('marketplace list', {
         args: [kind, { name: 'q', in: 'query', optional: true, summary: 'words to search for' }],
         options: { workspace_id: 'workspace' },

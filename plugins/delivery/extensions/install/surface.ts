@@ -1,4 +1,4 @@
-import { cli, describe, show, tool } from '../../../../kernel/kit/annotations/index.js'
+import { cli, describe, show, throws, tool } from '../../../../kernel/kit/annotations/index.js'
 import { type Command, created, ok, type Route, routeOf } from '../../../../kernel/plugin.js'
 import {
   InstallExtensionBody,
@@ -12,7 +12,11 @@ import {
 } from '../../../../schemas/extensions/install.js'
 import { ExtensionReply, RemoveExtensionReply, UpdateExtensionReply } from '../../../../schemas/extensions.js'
 import { undo } from '../../../desk/changes/api.js'
+import { BundleErrors } from '../../bundles/api.js'
+import { ExtensionErrors } from '../errors.js'
+import { NAMED_ERRORS, SOURCE_ERRORS, UPDATE_ERRORS } from '../refusals.js'
 import type { InstallDoor } from './door.js'
+import { InstallErrors } from './errors.js'
 
 /** The service, as the install routes use it. */
 export interface Installs {
@@ -26,7 +30,11 @@ export const installRoutes: readonly Route<Installs>[] = [
   route({
     method: 'POST',
     path: '/api/extensions',
-    with: [undo({ by: 'delete', of: 'extension.name' }), tool('extensions_install', ['extensions'])],
+    with: [
+      undo({ by: 'delete', of: 'extension.name' }),
+      tool('extensions_install', ['extensions']),
+      throws(...SOURCE_ERRORS, ExtensionErrors.extension_consent_required, InstallErrors.extension_installed),
+    ],
     summary: 'Install an extension from a folder, an archive or a repository',
     body: InstallExtensionBody,
     replies: { 201: ExtensionReply },
@@ -37,6 +45,7 @@ export const installRoutes: readonly Route<Installs>[] = [
     method: 'POST',
     path: '/api/extensions/preview',
     audited: false,
+    with: [throws(...SOURCE_ERRORS, InstallErrors.extension_not_installed, InstallErrors.extension_not_updatable)],
     summary: 'Show what installing or updating an extension would do',
     body: PreviewInstallBody,
     replies: { 200: InstallPreviewReply },
@@ -61,6 +70,7 @@ export const installRoutes: readonly Route<Installs>[] = [
     with: [
       undo({ by: 'never', why: 'the former files are not kept; install the former version: svc extension install' }),
       tool('extensions_update', ['extensions']),
+      throws(...UPDATE_ERRORS),
     ],
     summary: 'Update an extension from its source',
     body: UpdateExtensionBody,
@@ -78,6 +88,12 @@ export const installRoutes: readonly Route<Installs>[] = [
         why: 'the files of the extension are not kept; install it again, and its records take effect: svc extension install',
       }),
       tool('extensions_remove', ['extensions']),
+      throws(
+        ...NAMED_ERRORS,
+        ExtensionErrors.extension_in_use,
+        InstallErrors.extension_not_installed,
+        BundleErrors.bundle_in_use,
+      ),
     ],
     summary: 'Remove an extension; its records and tables are kept unless it is purged',
     recovery: true,
@@ -96,6 +112,7 @@ export const installRoutes: readonly Route<Installs>[] = [
     replies: { 200: VerifyExtensionReply },
     privileged: true,
     with: [
+      throws(InstallErrors.extension_not_installed),
       cli('extension verify', {
         view: show(VerifyExtensionReply, '', [
           'matches',
