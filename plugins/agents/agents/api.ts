@@ -10,6 +10,7 @@ import {
   token,
 } from '../../../kernel/plugin.js'
 import type { Agent, AgentActivity, PutAgentBody } from '../../../schemas/agents.js'
+import { TrustErrors } from '../../access/trust/api.js'
 import type { Workspace } from '../../desk/workspaces/api.js'
 import type { AgentSpec } from './definition/agent-kind.js'
 import type { AgentFolder } from './definition/files.js'
@@ -199,3 +200,13 @@ export const AgentErrors = defineErrors({
     next: command('session new', '--agent', 'report'),
   },
 })
+
+/** Errors of the plan for starting an agent. */
+export const LAUNCH_ERRORS = [
+  AgentErrors.agent_not_found,
+  AgentErrors.agent_invalid,
+  AgentErrors.agent_not_runnable,
+  AgentErrors.agent_untrusted,
+  AgentErrors.agent_reference_forbidden,
+  TrustErrors.trust_unreadable,
+] as const

@@ -200,6 +200,7 @@ export default definePlugin({
         undo(ofRemoval),
         // Other plugins can refuse a deletion with their own errors, which cannot be listed here.
         describe('Agents', { errors: [410] }),
+        throws(AgentErrors.agent_not_found, AgentErrors.agent_read_only, ...written, ...REFERENCE_ERRORS),
         cli('agent delete', {
           args: [agentName],
           workspace: 'workspace',

@@ -1,9 +1,10 @@
 import * as v from 'valibot'
 import { command as commandLine } from '../../../kernel/kit/commands/command-line.js'
+import { SecretErrors } from '../../../kernel/kit/secret-ref.js'
 import { type Actor, defineErrors, event, registry, token } from '../../../kernel/plugin.js'
 import type { Provider as WireProvider } from '../../../schemas/providers.js'
 import type { CuratedModel, ProviderSettings, PutProviderBody } from '../../../schemas/settings/entries.js'
-import { VaultErrors, WRITE_ERRORS } from '../../access/vault/api.js'
+import { KEY_ERRORS, VaultErrors, WRITE_ERRORS } from '../../access/vault/api.js'
 import { ProviderEntry, ProviderName } from './entry.js'
 
 export { BUILT_IN_PROVIDER, OWN_AGENT } from './built-in.js'
@@ -211,6 +212,16 @@ export const ProviderErrors = defineErrors({
     next: commandLine('provider list'),
   },
 })
+
+/** Errors of the environment of a provider's program, which may hold secrets. */
+export const ENVIRONMENT_ERRORS = [
+  SecretErrors.secret_ref_invalid,
+  SecretErrors.secret_resolver_missing,
+  SecretErrors.secret_resolver_conflict,
+  SecretErrors.secret_missing,
+  VaultErrors.vault_secret_damaged,
+  ...KEY_ERRORS,
+] as const
 
 /** Errors of storing secrets of a provider. */
 export const SECRET_ERRORS = [

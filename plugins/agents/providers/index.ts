@@ -6,6 +6,7 @@ import { Checks, StatusMembers } from '../../desk/daemon/api.js'
 import { WorkspaceDetailMembers } from '../../desk/workspaces/api.js'
 import { Sessions } from '../../work/sessions/api.js'
 import {
+  ENVIRONMENT_ERRORS,
   ProviderAuthRequired,
   ProviderCatalog,
   ProviderErrors,
@@ -98,6 +99,12 @@ export default definePlugin({
       summary: 'Show the login status of a provider',
       replies: { 200: ProbeProviderReply },
       with: [
+        throws(
+          ProviderErrors.provider_not_found,
+          ProviderErrors.provider_probe_unavailable,
+          ProviderErrors.provider_cli_missing,
+          ...ENVIRONMENT_ERRORS,
+        ),
         cli('provider auth status', {
           args: [provider],
           view: show(ProbeProviderReply, '', [

@@ -11,8 +11,9 @@ import {
   ValidateOwnSoulBody,
 } from '../../../schemas/sessions/self-service.js'
 import { AGENT_SESSION } from '../../access/identity/api.js'
+import { SandboxErrors } from '../../access/sandboxes/api.js'
 import { undo } from '../../desk/changes/api.js'
-import { SessionErrors, Sessions } from '../../work/sessions/api.js'
+import { CREATE_ERRORS, SessionErrors, Sessions } from '../../work/sessions/api.js'
 import { AgentErrors } from '../agents/api.js'
 import { Company, HeldWork, SpawnErrors, Spawning } from './api.js'
 import { needs } from './needs.js'
@@ -174,6 +175,17 @@ export default definePlugin({
       with: [
         undo({ by: 'never', why: 'the effects of the session are not undone; stop it: svc session stop' }),
         tool('session_spawn', ['bootstrap', 'coordination']),
+        throws(
+          ...ofCaller,
+          SpawnErrors.spawn_invalid,
+          SpawnErrors.spawn_key_conflict,
+          SpawnErrors.spawn_depth_exceeded,
+          SpawnErrors.spawn_children_exceeded,
+          SpawnErrors.spawn_rights_exceeded,
+          ...CREATE_ERRORS,
+          SandboxErrors.sandbox_weaker,
+          SessionErrors.sandbox_unavailable,
+        ),
       ],
       summary: 'Start a session with fewer rights than the calling session',
       body: SpawnBody,

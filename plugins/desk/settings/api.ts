@@ -30,7 +30,7 @@ export interface SettingKeysApi {
 export const providerRequest = (name: string): string => `/api/settings/providers/${encodeURIComponent(name)}`
 
 /** Errors of {@link SettingKeysApi.patchKeys}. */
-export { ofWorkspaceWriting as SETTING_ERRORS } from './errors.js'
+export { ofWorkspaceConfig as CONFIG_ERRORS, ofWorkspaceWriting as SETTING_ERRORS } from './errors.js'
 
 export const SettingKeys = token<SettingKeysApi>('settings.keys@1')
 

@@ -32,6 +32,9 @@ export const SettingsErrors = defineErrors({
   },
 })
 
+/** Why no session starts in a workspace. */
+export const ofWorkspaceConfig = [SettingsErrors.workspace_config_invalid] as const
+
 /** Errors of a route that reads a section, in the home or a workspace. */
 export const ofSection = [
   SettingsErrors.settings_unavailable,

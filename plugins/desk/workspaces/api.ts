@@ -126,6 +126,9 @@ export const WorkspaceErrors = defineErrors({
 /** Errors of requests with a workspace reference: an id, a name or a path. */
 export const REFERENCE_ERRORS = [
   WorkspaceErrors.workspace_not_found,
+  WorkspaceErrors.workspace_invalid,
+  // The root leads to that of another workspace now.
+  WorkspaceErrors.workspace_exists,
   WorkspaceErrors.workspace_path_relative,
   WorkspaceErrors.workspace_root_invalid,
   WorkspaceErrors.workspace_root_missing,

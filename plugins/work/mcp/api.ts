@@ -13,6 +13,7 @@ import { McpErrors } from './errors.js'
 import type { Declaration, ServerFault } from './sources/declaration.js'
 import type { SourceScope } from './sources/sources.js'
 
+export { McpErrors } from './errors.js'
 export { McpServerKind, type ServerSpec } from './server-kind.js'
 export { type Declaration, parseDeclarations, type ServerFault } from './sources/declaration.js'
 export type { SourceScope as Place } from './sources/sources.js'

@@ -15,7 +15,7 @@ import type { ReasonCode, ToolErrorCode } from '../../../schemas/tools.js'
 import type { ToolSpec } from './tool-kind.js'
 
 export type { ReasonCode, ToolErrorCode } from '../../../schemas/tools.js'
-export { type OwnErrorCode, reasonsOf, ToolErrors, toolFault } from './faults.js'
+export { ApprovalErrors, type OwnErrorCode, reasonsOf, ToolErrors, toolFault } from './faults.js'
 export type { NativeToolsetId } from './native-toolsets.js'
 export { ToolKind, type ToolSpec } from './tool-kind.js'
 

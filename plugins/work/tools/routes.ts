@@ -33,9 +33,21 @@ export const PLACE_ERRORS = [
   AgentErrors.agent_invalid,
   ...REFERENCE_ERRORS,
 ]
+/** Errors of a call. A tool of the daemon adds those of its own route, which cannot be listed here. */
+const CALL_ERRORS = [
+  ToolErrors.tool_not_found,
+  ToolErrors.tool_conflict,
+  ToolErrors.tool_unavailable,
+  ToolErrors.tool_approval_required,
+  ToolErrors.tool_invalid_input,
+  ToolErrors.tool_result_too_large,
+  ToolErrors.tool_result_persistence_failed,
+  ToolErrors.tool_backend_failed,
+  ToolErrors.tool_canceled,
+  ToolErrors.tool_timed_out,
+]
 const area = 'Tools and approvals'
 const route = routeOf<ToolsService>(describe(area), throws(...PLACE_ERRORS))
-/** A call can return any error code of the tool's own route. */
 const calling = routeOf<ToolsService>()
 const faults = { reply: ToolErrorBody, body: errorToWire } as const
 const origins = [AGENT_SESSION]
@@ -144,6 +156,7 @@ export const toolRoutes: readonly Route<ToolsService>[] = [
     audited: false,
     with: [
       describe(area, { errors: [502] }),
+      throws(...CALL_ERRORS, ...PLACE_ERRORS),
       tool('tool_call', ['bootstrap', 'catalog'], {
         description:
           'Call a tool by its id with an input that matches its schema. Policies and approvals apply as for a direct call.',

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { cli, describe, show, throws } from '../../../../kernel/kit/annotations/index.js'
+import { SecretErrors } from '../../../../kernel/kit/secret-ref.js'
 import { Fault, ok, type Route, routeOf } from '../../../../kernel/plugin.js'
 import {
   BeginMcpAuthBody,
@@ -8,6 +9,7 @@ import {
   McpAuthQuery,
   McpAuthStatus,
 } from '../../../../schemas/settings/mcp-servers.js'
+import { WRITE_ERRORS } from '../../../access/vault/api.js'
 import { undo } from '../../../desk/changes/api.js'
 import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
 import { McpErrors } from '../errors.js'
@@ -80,6 +82,18 @@ export const authRoutes: readonly Route<McpService>[] = [
     method: 'POST',
     path: `${at}/begin`,
     audited: false,
+    with: [
+      throws(
+        McpErrors.mcp_auth_unconfigured,
+        McpErrors.mcp_auth_discovery_failed,
+        McpErrors.mcp_auth_address_refused,
+        SecretErrors.secret_ref_invalid,
+        SecretErrors.secret_resolver_missing,
+        SecretErrors.secret_resolver_conflict,
+        SecretErrors.secret_missing,
+        ...unfound,
+      ),
+    ],
     summary: 'Start a login to an MCP server',
     query: McpAuthQuery,
     body: BeginMcpAuthBody,
@@ -91,7 +105,18 @@ export const authRoutes: readonly Route<McpService>[] = [
   route({
     method: 'POST',
     path: `${at}/exchange`,
-    with: [undo({ by: 'never', why: 'end the login: svc mcp auth logout' })],
+    with: [
+      undo({ by: 'never', why: 'end the login: svc mcp auth logout' }),
+      throws(
+        McpErrors.mcp_auth_state_invalid,
+        McpErrors.mcp_auth_refused,
+        McpErrors.mcp_auth_exchange_failed,
+        McpErrors.mcp_auth_address_refused,
+        McpErrors.mcp_auth_unconfigured,
+        ...WRITE_ERRORS,
+        ...unfound,
+      ),
+    ],
     summary: 'Complete a login to an MCP server with the code or the redirect URL',
     query: McpAuthQuery,
     body: ExchangeMcpAuthBody,

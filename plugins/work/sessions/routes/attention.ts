@@ -52,7 +52,15 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
     method: 'POST',
     path: `${ONE}/attach`,
     audited: false,
-    with: [runsCode(false)],
+    with: [
+      runsCode(false),
+      throws(
+        SessionErrors.session_not_found,
+        SessionErrors.attach_invalid,
+        SessionErrors.session_not_attachable,
+        SessionErrors.session_attached,
+      ),
+    ],
     summary: 'Lock a session for a time, or extend the lock',
     body: schemas.AttachSessionBody,
     bodyOptional: true,
@@ -68,7 +76,10 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
     method: 'POST',
     path: `${ONE}/presence`,
     audited: false,
-    with: [runsCode(false)],
+    with: [
+      runsCode(false),
+      throws(SessionErrors.session_not_found, SessionErrors.presence_lost, SessionErrors.presence_full),
+    ],
     summary: 'Report that a viewer opened or left a session',
     body: schemas.PresenceBody,
     replies: { 200: schemas.PresenceReply, 204: null },

@@ -6,6 +6,7 @@ import { undo } from '../../../desk/changes/api.js'
 import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
 import { SessionErrors } from '../api.js'
 import { createFromBody, listSessions } from '../lifecycle/catalog.js'
+import { CREATE_ERRORS, GOAL_ERRORS, PARTICIPATION_ERRORS, TURN_ERRORS } from '../refusals.js'
 import type { SessionsService } from '../service.js'
 import { about, FIELDS, reading } from './common.js'
 
@@ -46,6 +47,18 @@ export const catalogRoutes: readonly Route<SessionsService>[] = [
       undo({ by: 'never', why: 'the effects of the session are not undone; stop it: svc session stop' }),
       describe('Sessions', { errors: [410] }),
       tool('session_create', ['sessions']),
+    ],
+    throws: [
+      ...REFERENCE_ERRORS,
+      ...CREATE_ERRORS,
+      ...PARTICIPATION_ERRORS,
+      SessionErrors.workspace_choice,
+      SessionErrors.provider_fixed,
+      SessionErrors.sandbox_unavailable,
+      // Of its first prompt.
+      ...TURN_ERRORS,
+      ...GOAL_ERRORS,
+      SessionErrors.prompt_text_missing,
     ],
     body: schemas.CreateSessionBody,
     handle: async (service, { body, actor, id: cause }) => {

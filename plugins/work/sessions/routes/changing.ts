@@ -1,13 +1,18 @@
-import { cli, runsCode, tool } from '../../../../kernel/kit/annotations/index.js'
+import { cli, runsCode, throws, tool } from '../../../../kernel/kit/annotations/index.js'
 import { accepted, noContent, ok, type Route, streamed } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
 import { undo } from '../../../desk/changes/api.js'
+import { ApprovalErrors } from '../../tools/api.js'
+import { SessionErrors } from '../api.js'
 import { promptStream, UI_STREAM_HEADERS } from '../read/ui-stream.js'
+import { GOAL_ERRORS, REPETITION_ERRORS, RESUME_ERRORS, TURN_ERRORS } from '../refusals.js'
 import { answerPermission } from '../requests/answer.js'
 import { changeSession } from '../runtime/permissions.js'
 import type { SessionsService } from '../service.js'
 import type { PromptAnswer } from '../turn/prompting.js'
 import { fields, find, id, ONE, route } from './common.js'
+
+const { session_not_found, hook_denied } = SessionErrors
 
 /** Routes that change one session in its workspace. */
 export const changingRoutes: readonly Route<SessionsService>[] = [
@@ -25,6 +30,7 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
       }),
       undo({ by: 'patch', of: 'session' }),
       tool('session_update', ['sessions']),
+      throws(session_not_found, SessionErrors.session_name_invalid, SessionErrors.agent_mode_invalid),
     ],
     handle: async (service, { params, body }) => {
       const row = service.find(params.session_id, params.workspace_id)
@@ -42,6 +48,7 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
       undo({ by: 'never', why: 'the history of a deleted session is not kept; start another one: svc session new' }),
       cli('session remove', { args: [id], find, done: 'removed {session_id}' }),
       tool('session_remove', ['sessions']),
+      throws(session_not_found, hook_denied),
     ],
     handle: async (service, { params }) => {
       await service.endings.remove(service.find(params.session_id, params.workspace_id).id)
@@ -52,7 +59,20 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
     method: 'POST',
     path: `${ONE}/prompt`,
     audited: false,
-    with: [tool('session_prompt', ['sessions'])],
+    with: [
+      tool('session_prompt', ['sessions']),
+      throws(
+        ...TURN_ERRORS,
+        ...RESUME_ERRORS,
+        ...REPETITION_ERRORS,
+        ...GOAL_ERRORS,
+        SessionErrors.prompt_text_missing,
+        SessionErrors.queue_full,
+        SessionErrors.attachment_not_found,
+        SessionErrors.provider_fixed,
+        SessionErrors.runtime_invalid,
+      ),
+    ],
     summary: 'Send a prompt: run, queue, interrupt or steer; replies with a stream where the client accepts one',
     body: schemas.PromptBody,
     headers: { 'Idempotency-Key': { required: false }, Accept: { required: false } },
@@ -78,6 +98,7 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
     with: [
       cli('session cancel', { args: [id], find, view: { text: 'outcome' } }),
       tool('session_cancel', ['sessions']),
+      throws(session_not_found),
       runsCode(false),
     ],
     handle: async (service, { params }) =>
@@ -86,7 +107,15 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/approve`,
-    with: [undo({ by: 'never', why: 'the agent went on with the answer' })],
+    with: [
+      undo({ by: 'never', why: 'the agent went on with the answer' }),
+      throws(
+        session_not_found,
+        SessionErrors.permission_not_found,
+        SessionErrors.permission_not_offered,
+        ApprovalErrors.approval_over,
+      ),
+    ],
     summary: 'Answer a permission request',
     essential: true,
     body: schemas.ApproveBody,
@@ -108,6 +137,7 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
       undo({ by: 'never', why: 'its next prompt starts it again: svc session prompt' }),
       cli('session stop', { args: [id], find, done: '{session_id} is stopped' }),
       tool('session_stop', ['sessions']),
+      throws(session_not_found, hook_denied),
       runsCode(false),
     ],
     handle: async (service, { params, actor }) => {

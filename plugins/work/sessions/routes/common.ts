@@ -10,6 +10,11 @@ export const about = describe('Sessions')
 export const route = routeOf<SessionsService>(about)
 /** A route whose only error is an unknown session. */
 export const reading = routeOf<SessionsService>(about, throws(SessionErrors.session_not_found))
+/** A route whose only errors are an unknown session and an unreadable journal. */
+export const readingJournal = routeOf<SessionsService>(
+  about,
+  throws(SessionErrors.session_not_found, SessionErrors.session_journal_damaged),
+)
 /** The path of one session in its workspace. */
 export const ONE = '/api/workspaces/{workspace_id}/sessions/{session_id}'
 

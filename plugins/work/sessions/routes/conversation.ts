@@ -1,11 +1,12 @@
-import { cli, runsCode, show, tool } from '../../../../kernel/kit/annotations/index.js'
+import { cli, runsCode, show, throws, tool } from '../../../../kernel/kit/annotations/index.js'
 import { type Actor, accepted, ok, type Route } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
 import { SessionErrors } from '../api.js'
 import { commandsOf, recapOf } from '../read/recap.js'
+import { REPETITION_ERRORS } from '../refusals.js'
 import type { SessionsService } from '../service.js'
 import { steerFromQueue } from '../turn/queue.js'
-import { find, id, ONE, reading, route } from './common.js'
+import { find, id, ONE, reading, readingJournal, route } from './common.js'
 
 /** Default seconds for a question. */
 const ASK_SECONDS = 300
@@ -41,6 +42,7 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
         // The request changes nothing, and a person answers it.
         risk: 'read',
       }),
+      throws(SessionErrors.session_not_found, SessionErrors.clarification_idle, SessionErrors.clarification_crowded),
       runsCode(false),
     ],
     summary: 'Ask the user of a session a question and wait for the answer',
@@ -58,6 +60,14 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     method: 'POST',
     path: `${ONE}/clarifications/{request_id}/answer`,
     audited: false,
+    with: [
+      throws(
+        SessionErrors.session_not_found,
+        SessionErrors.clarification_not_found,
+        SessionErrors.clarification_answered,
+        SessionErrors.clarification_invalid,
+      ),
+    ],
     summary: 'Answer a question of an agent',
     essential: true,
     body: schemas.AnswerClarificationBody,
@@ -97,7 +107,7 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
       return ok(commandsOf(row, service.open.peek(row.id)))
     },
   }),
-  route({
+  readingJournal({
     method: 'GET',
     path: `${ONE}/recap`,
     origins: ['agent_session'],
@@ -116,6 +126,17 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     method: 'POST',
     path: `${ONE}/prompt/queue/{queue_entry_id}/steer`,
     audited: false,
+    with: [
+      throws(
+        SessionErrors.session_not_found,
+        SessionErrors.prompt_text_missing,
+        SessionErrors.prompt_not_queued,
+        SessionErrors.no_active_prompt,
+        SessionErrors.turn_changed,
+        SessionErrors.hook_denied,
+        ...REPETITION_ERRORS,
+      ),
+    ],
     summary: 'Use a queued prompt to steer the running turn',
     body: schemas.SteerQueuedPromptBody,
     replies: { 202: schemas.SteerQueuedPromptReply },

@@ -1,7 +1,12 @@
+import { throws } from '../../../../kernel/kit/annotations/index.js'
 import { created, type Route } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
+import { SandboxErrors } from '../../../access/sandboxes/api.js'
 import { undo } from '../../../desk/changes/api.js'
+import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
+import { SessionErrors } from '../api.js'
 import { forkSession } from '../fork/fork.js'
+import { CREATE_ERRORS } from '../refusals.js'
 import type { SessionsService } from '../service.js'
 import { ONE, route } from './common.js'
 
@@ -10,7 +15,19 @@ export const forkRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/worktree-fork`,
-    with: [undo({ by: 'never', why: 'the effects of the session are not undone; stop it: svc session stop' })],
+    with: [
+      undo({ by: 'never', why: 'the effects of the session are not undone; stop it: svc session stop' }),
+      throws(
+        ...CREATE_ERRORS,
+        SandboxErrors.sandbox_weaker,
+        ...REFERENCE_ERRORS,
+        SessionErrors.session_not_found,
+        SessionErrors.fork_unconfirmed,
+        SessionErrors.worktree_invalid,
+        SessionErrors.worktree_failed,
+        SessionErrors.session_journal_damaged,
+      ),
+    ],
     summary: 'Fork a conversation into a new session in its own git worktree',
     body: schemas.ForkSessionBody,
     replies: { 201: schemas.SessionDetailReply },

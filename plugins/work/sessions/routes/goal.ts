@@ -3,11 +3,11 @@ import { ok, type Route } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
 import { snapshotOf } from '../goal/snapshot.js'
 import type { SessionsService } from '../service.js'
-import { find, id, ONE, route } from './common.js'
+import { find, id, ONE, readingJournal } from './common.js'
 
 /** The goal of a session; prompts that begin with `/goal` set and change it. */
 export const goalRoutes: readonly Route<SessionsService>[] = [
-  route({
+  readingJournal({
     method: 'GET',
     path: `${ONE}/goal`,
     origins: ['agent_session'],

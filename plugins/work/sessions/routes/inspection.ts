@@ -7,7 +7,7 @@ import { waitForSession } from '../lifecycle/waiting.js'
 import { inspectionOf, interactionIn, interactionsOf, repairTranscript, usageOf } from '../read/inspection.js'
 import type { SessionsService } from '../service.js'
 import { inspectView, repairView, usageView } from '../views.js'
-import { find, id, ONE, route } from './common.js'
+import { find, id, ONE, reading, readingJournal, route } from './common.js'
 
 /** Requests that wait for a person, of all sessions. */
 export const inboxRoutes: readonly Route<SessionsService>[] = [
@@ -22,7 +22,7 @@ export const inboxRoutes: readonly Route<SessionsService>[] = [
 
 /** Routes for diagnostics of one session. */
 export const inspectionRoutes: readonly Route<SessionsService>[] = [
-  route({
+  readingJournal({
     method: 'GET',
     path: `${ONE}/usage`,
     origins: ['agent_session'],
@@ -38,7 +38,7 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
       })
     },
   }),
-  route({
+  readingJournal({
     method: 'GET',
     path: `${ONE}/interactions`,
     origins: ['agent_session'],
@@ -50,10 +50,11 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
       return ok({ interactions: await interactionsOf(service.context, row, service.open.peek(row.id), query.status) })
     },
   }),
-  route({
+  readingJournal({
     method: 'GET',
     path: `${ONE}/interactions/{interaction_id}`,
     origins: ['agent_session'],
+    with: [throws(SessionErrors.permission_not_found)],
     summary: 'Show a question of an agent, with everything that it would run or change',
     replies: { 200: schemas.InteractionReply },
     handle: async (service, { params }) => {
@@ -63,7 +64,7 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
       })
     },
   }),
-  route({
+  reading({
     method: 'GET',
     path: `${ONE}/inspect`,
     origins: ['agent_session'],
@@ -78,7 +79,7 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
       )
     },
   }),
-  route({
+  reading({
     method: 'POST',
     path: `${ONE}/repair`,
     summary: 'Repair an interrupted transcript',

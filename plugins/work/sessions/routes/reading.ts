@@ -4,7 +4,7 @@ import * as schemas from '../../../../schemas/sessions.js'
 import { groupByTurn, openStream, readEvents, readTranscript } from '../read/reading.js'
 import type { SessionsService } from '../service.js'
 import { healthFields, statusFields } from '../views.js'
-import { find, id, ONE, reading, route } from './common.js'
+import { find, id, ONE, reading, readingJournal } from './common.js'
 
 /** Routes that read one session in its workspace. */
 export const readingRoutes: readonly Route<SessionsService>[] = [
@@ -53,7 +53,7 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     handle: (service, { params }) =>
       ok({ health: service.wire.health(service.find(params.session_id, params.workspace_id)) }),
   }),
-  route({
+  readingJournal({
     method: 'GET',
     path: `${ONE}/events`,
     origins: ['agent_session'],
@@ -64,7 +64,7 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     handle: async (service, { params, query }) =>
       ok({ events: await readEvents(service.context, service.find(params.session_id, params.workspace_id), query) }),
   }),
-  route({
+  readingJournal({
     method: 'GET',
     path: `${ONE}/history`,
     origins: ['agent_session'],
@@ -79,7 +79,7 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
         ),
       }),
   }),
-  route({
+  readingJournal({
     method: 'GET',
     path: `${ONE}/transcript`,
     origins: ['agent_session'],
@@ -90,7 +90,7 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     handle: async (service, { params, query }) =>
       ok(await readTranscript(service.context, service.find(params.session_id, params.workspace_id), query)),
   }),
-  route({
+  readingJournal({
     method: 'GET',
     path: `${ONE}/stream`,
     origins: ['agent_session'],

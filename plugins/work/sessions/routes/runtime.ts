@@ -1,16 +1,31 @@
+import { throws } from '../../../../kernel/kit/annotations/index.js'
 import { ok, type Route } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
+import { AgentErrors } from '../../../agents/agents/api.js'
 import { undo } from '../../../desk/changes/api.js'
+import { SessionErrors } from '../api.js'
 import { checkProvider, checkSelection, storeSelection } from '../runtime/selection.js'
 import type { SessionsService } from '../service.js'
 import { ONE, route } from './common.js'
+
+const { session_not_found, runtime_changed } = SessionErrors
 
 /** Routes for the runtime of later prompts. */
 export const runtimeRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'PUT',
     path: `${ONE}/runtime`,
-    with: [undo({ by: 'never', why: 'the former choice is not stored; choose again' })],
+    with: [
+      undo({ by: 'never', why: 'the former choice is not stored; choose again' }),
+      throws(
+        session_not_found,
+        runtime_changed,
+        SessionErrors.runtime_invalid,
+        SessionErrors.provider_fixed,
+        AgentErrors.agent_not_found,
+        AgentErrors.agent_invalid,
+      ),
+    ],
     summary: 'Set the provider, model, effort and speed of later prompts',
     body: schemas.PutRuntimeBody,
     replies: { 200: schemas.SessionDetailReply },
@@ -26,7 +41,10 @@ export const runtimeRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'DELETE',
     path: `${ONE}/runtime`,
-    with: [undo({ by: 'never', why: 'the former choice is not stored; choose again' })],
+    with: [
+      undo({ by: 'never', why: 'the former choice is not stored; choose again' }),
+      throws(session_not_found, runtime_changed),
+    ],
     summary: 'Reset provider, model, effort and speed to those the session started with',
     query: schemas.DeleteRuntimeQuery,
     replies: { 200: schemas.SessionDetailReply },

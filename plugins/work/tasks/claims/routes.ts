@@ -13,7 +13,10 @@ import {
   StartRunBody,
 } from '../../../../schemas/tasks.js'
 import { AGENT_SESSION } from '../../../access/identity/api.js'
+import { DaemonErrors } from '../../../desk/daemon/api.js'
+import { SessionErrors } from '../../sessions/api.js'
 import { TaskErrors } from '../api.js'
+import { BudgetErrors } from '../budgets/errors.js'
 import type { TaskService } from '../service.js'
 import { WORKING } from '../tools/toolsets.js'
 import { AGENT_RUN_ARG, completedItem, leaseItem, runItem } from '../views/columns.js'
@@ -68,6 +71,19 @@ export const claimRoutes = [
           'task_run_complete, task_run_fail or task_run_release',
         tags: ['work', 'next', 'claim'],
       }),
+      throws(
+        task_invalid,
+        TaskErrors.task_claim_denied,
+        AUTONOMY_LEASE_INVALID,
+        TaskErrors.AUTONOMY_SESSION_REQUIRED,
+        TaskErrors.AUTONOMY_LEASE_ALREADY_HELD,
+        TaskErrors.AUTONOMY_WORKSPACE_FULL,
+        BudgetErrors.AUTONOMY_BUDGET_EXHAUSTED,
+        BudgetErrors.AUTONOMY_BUDGET_UNMEASURED,
+        SessionErrors.session_journal_damaged,
+        DaemonErrors.draining,
+        DaemonErrors.home_held,
+      ),
     ],
     handle: async (service, { actor, headers, body, signal }) => {
       const { session, who } = service.caller(actor, headers)

@@ -12,7 +12,7 @@ import {
 } from '../../../../schemas/tasks.js'
 import { AGENT_SESSION } from '../../../access/identity/api.js'
 import { TaskErrors } from '../api.js'
-import { READING } from '../routing.js'
+import { READING, RESERVING } from '../routing.js'
 import type { TaskService } from '../service.js'
 import { RUN_ARG, TASK_ARG } from '../views/columns.js'
 import { sessionOf, whoOf } from '../who.js'
@@ -165,7 +165,12 @@ export const reviewRoutes = [
     method: 'POST',
     path: '/api/task-reviews/{id}/verdict',
     audited: false,
-    with: [tool('task_review_verdict', ['tasks'])],
+    with: [
+      tool('task_review_verdict', ['tasks']),
+      ASSIGNING,
+      // A rejection queues the next run.
+      throws(task_review_invalid, ...RESERVING),
+    ],
     summary: 'Record the verdict of a review',
     body: VerdictBody,
     headers,

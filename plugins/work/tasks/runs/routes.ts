@@ -22,7 +22,7 @@ import { AGENT_SESSION } from '../../../access/identity/api.js'
 import { undo } from '../../../desk/changes/api.js'
 import { DaemonErrors } from '../../../desk/daemon/api.js'
 import { TaskErrors } from '../api.js'
-import { RUN, readingTask, route } from '../routing.js'
+import { FOLLOWING, QUEUEING, RUN, readingTask, route } from '../routing.js'
 import { allRunRows, RUN_ARG, runItem, runRows, TASK_ARG } from '../views/columns.js'
 import { whoOf } from '../who.js'
 
@@ -73,7 +73,10 @@ export const runRoutes = [
     bodyOptional: true,
     invalid,
     replies: { 201: TaskRunReply },
-    with: [cli('task run enqueue', { args: [TASK_ARG], view: runItem })],
+    with: [
+      cli('task run enqueue', { args: [TASK_ARG], view: runItem }),
+      throws(...QUEUEING, TaskErrors.task_approval_pending),
+    ],
     handle: async (service, { actor, params, body }) => {
       const { run, existing_run } = await service.execution.enqueue(whoOf(actor), params.id, body ?? {})
       return created({ run, existing_run })
@@ -196,6 +199,7 @@ export const runRoutes = [
       LEASE_ENDED,
       cli('task retry', { args: [RUN_ARG], view: runItem }),
       tool('task_run_retry', ['tasks'], { visibility: 'operator' }),
+      throws(...FOLLOWING),
     ],
     handle: async (service, { actor, params, body }) =>
       created(await service.runs.retry(whoOf(actor), params.id, body?.metadata)),
@@ -213,6 +217,7 @@ export const runRoutes = [
       LEASE_ENDED,
       cli('task run recover', { args: [RUN_ARG], view: runItem }),
       tool('task_run_recover', ['tasks'], { visibility: 'operator' }),
+      throws(...FOLLOWING),
     ],
     handle: async (service, { actor, params, body }) =>
       created(await service.runs.recover(whoOf(actor), params.id, body ?? {})),

@@ -22,7 +22,7 @@ import { AGENT_SESSION } from '../../../access/identity/api.js'
 import { undo } from '../../../desk/changes/api.js'
 import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
 import { TaskErrors } from '../api.js'
-import { about, CHANGING, changingTask, READING, route } from '../routing.js'
+import { about, CHANGING, changingTask, FOLLOWING, QUEUEING, READING, route } from '../routing.js'
 import type { TaskService } from '../service.js'
 import { WORKING } from '../tools/toolsets.js'
 import { runColumns, runRows, TASK_ARG, TASK_FIELDS, taskFields, taskItem } from '../views/columns.js'
@@ -146,6 +146,7 @@ export const taskRoutes = [
     invalid,
     replies: { 200: ExecutionReply },
     with: [
+      throws(...QUEUEING),
       cli('task publish', { args: [TASK_ARG], view: taskItem }),
       tool('task_publish', ['tasks'], { visibility: 'operator' }),
     ],
@@ -162,6 +163,7 @@ export const taskRoutes = [
     invalid,
     replies: { 201: ExecutionReply },
     with: [
+      throws(...QUEUEING, TaskErrors.task_approval_pending),
       cli('task start', { args: [TASK_ARG], view: taskItem }),
       tool('task_start', ['tasks'], { visibility: 'operator' }),
     ],
@@ -177,7 +179,7 @@ export const taskRoutes = [
     bodyOptional: true,
     invalid,
     replies: { 201: ExecutionReply },
-    with: [cli('task approve', { args: [TASK_ARG], view: taskItem })],
+    with: [cli('task approve', { args: [TASK_ARG], view: taskItem }), throws(...QUEUEING)],
     handle: async (service, { actor, params, body }) =>
       created(await service.execution.approve(whoOf(actor), params.id, body ?? {})),
   }),
@@ -248,6 +250,7 @@ export const taskRoutes = [
     invalid,
     replies: { 200: TaskReply },
     with: [
+      throws(...FOLLOWING),
       cli('task recover', { args: [TASK_ARG], view: taskItem }),
       tool('task_recover', ['tasks'], { visibility: 'operator' }),
     ],
@@ -264,6 +267,7 @@ export const taskRoutes = [
     invalid,
     replies: { 201: FanOutReply },
     with: [
+      throws(...QUEUEING, TaskErrors.task_approval_pending, TaskErrors.task_fan_out_refused),
       cli('task fan-out', { args: [TASK_ARG], view: runRows }),
       tool('task_fan_out', ['tasks'], { visibility: 'operator' }),
     ],
