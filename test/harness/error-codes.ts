@@ -1,6 +1,7 @@
 import { annotationsOf, Thrown } from '../../kernel/kit/annotations/index.js'
 import { HttpErrors } from '../../kernel/platform.js'
 import { errorsOf, KernelErrors, type Plugin, type Route } from '../../kernel/plugin.js'
+import { inTree } from '../../plugins/index.js'
 
 /** Codes that any route can answer with: those of the kernel, of its doors, and of a tap that failed. */
 const TRANSPORT: ReadonlySet<string> = new Set([
@@ -31,13 +32,27 @@ function routeAt(routes: readonly Route<never>[], method: string, path: string):
     .sort((a, b) => rank(a).localeCompare(rank(b)))[0]
 }
 
-/** Codes of the plugins that are asked about every request before a route is: they may refuse any. */
-const atTheDoor = ({ surface: { hooks = {}, errors = [] } }: Plugin) =>
-  hooks.authenticate || hooks.admit || hooks.unrouted ? errors.flatMap(table => Object.keys(errorsOf(table))) : []
+const codesOf = ({ surface: { errors = [] } }: Plugin) => errors.flatMap(table => Object.keys(errorsOf(table)))
+
+/** Whether a plugin is asked about a request before its route is, so that it may refuse the routes of all plugins. */
+function isAtTheDoor(plugin: Plugin, owner: Plugin | undefined): boolean {
+  const { authenticate, admit, unrouted } = plugin.surface.hooks ?? {}
+  return Boolean(authenticate || admit || (unrouted && plugin !== owner))
+}
+
+/** Routes of the package to which other plugins add errors of their own: through a gate, or because they serve the call. */
+const OPEN: ReadonlySet<string> = new Set([
+  'DELETE /api/agents/{name}',
+  'POST /api/tools/{id}/invoke',
+  'PUT /api/resources/{kind}/{id}',
+  'DELETE /api/resources/{kind}/{id}',
+])
+
+const ofPackage: ReadonlySet<Plugin> = new Set(inTree)
 
 /**
- * The code of an error reply that neither its route nor the transport declares; undefined where all is well. A route that declares none
- * yet is not judged.
+ * The code of an error reply that neither its route nor the transport declares; undefined where all is well. A code of the plugin
+ * itself is judged for every plugin of the package. One of another plugin is judged where the route declares any.
  */
 export function undeclaredCode(
   plugins: readonly Plugin[],
@@ -50,7 +65,11 @@ export function undeclaredCode(
     method,
     path,
   )
-  const thrown = route ? annotationsOf(route, Thrown).flat() : []
-  if (thrown.length === 0 || thrown.some(one => one.code === code)) return undefined
-  return plugins.flatMap(atTheDoor).includes(code) ? undefined : code
+  if (!route) return undefined
+  const owner = plugins.find(({ surface }) => surface.routes?.includes(route))
+  const thrown = annotationsOf(route, Thrown).flat()
+  if (thrown.some(one => one.code === code)) return undefined
+  if (plugins.some(plugin => isAtTheDoor(plugin, owner) && codesOf(plugin).includes(code))) return undefined
+  if (owner && ofPackage.has(owner) && codesOf(owner).includes(code)) return code
+  return thrown.length === 0 || OPEN.has(`${route.method} ${route.path}`) ? undefined : code
 }
