@@ -15,6 +15,8 @@ export const DatedRun = v.object({
   ended_at: Timestamp,
   heartbeat_at: Timestamp,
   lease_until: Timestamp,
+  /** Reported by its agents while a budget applied; absent when nothing was reported. */
+  tokens_used: v.optional(Integer),
 })
 export type DatedRun = v.InferOutput<typeof DatedRun>
 

@@ -107,6 +107,16 @@ export class Ledger {
   }
 }
 
+/** Tokens that agents reported for runs, by run; a run without a report is absent. */
+export function tokensOf(reads: Reads, runs: readonly string[]): ReadonlyMap<string, number> {
+  const rows = reads.rows(
+    `SELECT run_id, sum(tokens) FROM tasks_spend WHERE run_id IN (SELECT value FROM json_each(?))
+     GROUP BY run_id HAVING sum(tokens) > 0`,
+    [JSON.stringify(runs)],
+  )
+  return new Map(rows.map(([run, tokens]) => [String(run), Math.floor(Number(tokens))]))
+}
+
 export const limitsOf = ({ tokens, cost, wall_ms }: BudgetRow): Limits => ({ tokens, cost, wall_ms })
 
 /** The usage that an agent has to report so that the limits can be enforced. */

@@ -9,6 +9,7 @@ import type {
 } from '../../../../schemas/tasks.js'
 import { cutText } from '../../../agents/sidecars/api.js'
 import type { SessionInfo } from '../../sessions/api.js'
+import { tokensOf } from '../budgets/ledger.js'
 import type { TaskCore } from '../core.js'
 import type { Profiles } from '../profiles/profiles.js'
 import { NEVER, type ReviewRow } from '../reviews/review-row.js'
@@ -71,6 +72,13 @@ export class TaskBundles {
     const { config } = this.core.kernel
     const earlier = this.earlier(run)
     const wanted = continuationOf(run)
+    const events = this.history.newest(task.id, config.get(TaskSettings.recentEvents))
+    const shownRuns = [run, ...earlier, ...events.flatMap(event => event.run ?? [])].map(({ id }) => id)
+    const tokens = tokensOf(this.core.kernel.db, [...new Set(shownRuns)])
+    const dated = (one: ActiveRun): DatedRun => ({
+      ...withTimes(one),
+      ...optionalMember('tokens_used', tokens.get(one.id)),
+    })
     return {
       task: summaryToWire(task),
       current_run: dated(activeToWire(run, task.max_attempts)),
@@ -83,18 +91,16 @@ export class TaskBundles {
         summary_max_bytes: config.get(TaskSettings.summaryBytes),
       },
       prior_attempts: earlier.map(row => dated(activeToWire(row, task.max_attempts))),
-      recent_events: this.#events(task.id),
+      recent_events: this.#bounded(events.map(event => ({ ...event, run: event.run ? dated(event.run) : null }))),
       review_continuation: wanted ?? null,
       review_history: this.#reviews(task.id),
     }
   }
 
-  #events(task: string): TaskBundle['recent_events'] {
-    const { config } = this.core.kernel
-    const events = this.history.newest(task, config.get(TaskSettings.recentEvents))
-    let left = config.get(TaskSettings.bodyBytes)
-    const shownEvents = events.reverse().map(({ payload, run, ...rest }) => {
-      const event = { ...rest, run: run ? dated(run) : null }
+  /** Leaves out payloads beyond `context_body_max_bytes`, those of the oldest events first. */
+  #bounded(events: TaskBundle['recent_events']): TaskBundle['recent_events'] {
+    let left = this.core.kernel.config.get(TaskSettings.bodyBytes)
+    const shownEvents = events.toReversed().map(({ payload, ...event }) => {
       left -= payload === undefined ? 0 : Buffer.byteLength(JSON.stringify(payload))
       return payload === undefined || left < 0 ? event : { ...event, payload }
     })
@@ -120,7 +126,7 @@ export class TaskBundles {
   }
 }
 
-const dated = (run: ActiveRun): DatedRun => ({
+const withTimes = (run: ActiveRun): DatedRun => ({
   ...run,
   claimed_at: run.claimed_at ?? NEVER,
   started_at: run.started_at ?? NEVER,

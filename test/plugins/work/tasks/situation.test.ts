@@ -28,7 +28,7 @@ test.after.each(({ world }) => world.close())
 
 /** A session, as an operator speaks for it. */
 async function speaker(world: World) {
-  const { id } = await world.session('ada')
+  const { id, at } = await world.session('ada')
   const headers = { 'x-service-session-id': id, 'x-service-agent': 'ada' }
   const send = async (method: string, url: string, body?: object): Promise<Reply> => {
     const reply = await world.kernel.kernel.inject({ method, url, headers, ...(body && { body }) })
@@ -38,6 +38,7 @@ async function speaker(world: World) {
     return parsed
   }
   return {
+    at,
     context: async () => (await send('GET', '/api/agent/context')).context,
     me: async () => (await send('GET', '/api/agent/me')).me,
     claim: async (run: string) =>
@@ -77,6 +78,26 @@ test('the context of a session with a run has the task, the lease and earlier at
   )
   await ada.act('release', run)
   assert.equal((await ada.context()).task, { available: false })
+})
+
+test('the context of a run has the tokens that agents reported for it and for earlier attempts', async ({ world }) => {
+  const ada = await speaker(world)
+  const { task, run } = await newTask(world)
+  await world.kernel.request('PUT', `/api/budgets/task/${task}`, { tokens: 10_000 })
+  await ada.claim(run)
+  assert.is((await ada.context()).task.bundle.current_run.tokens_used, undefined)
+  await world.prompt(ada.at, `update ${JSON.stringify({ sessionUpdate: 'usage_update', used: 700, size: 1_000_000 })}`)
+  const { bundle } = (await ada.context()).task
+  assert.is(bundle.current_run.tokens_used, 700)
+  assert.equal(
+    bundle.recent_events.flatMap((event: Reply) => event.run ?? []).map((one: Reply) => one.tokens_used),
+    bundle.recent_events.flatMap((event: Reply) => (event.run ? [700] : [])),
+  )
+  await ada.act('fail', run, { error: 'it broke' })
+  const { run: next } = await post(world, `/api/runs/${run}/retry`)
+  await ada.claim(next.id)
+  const later = (await ada.context()).task.bundle
+  assert.equal([later.current_run.tokens_used, later.prior_attempts[0].tokens_used], [undefined, 700])
 })
 
 test('the context of a run is bounded by the settings and keeps the newest entries', async ({ world }) => {
