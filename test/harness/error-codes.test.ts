@@ -3,6 +3,8 @@ import * as assert from 'uvu/assert'
 import * as v from 'valibot'
 import { throws } from '../../kernel/kit/annotations/index.js'
 import { defineErrors, definePlugin, ok, routeOf } from '../../kernel/plugin.js'
+import { inTree } from '../../plugins/index.js'
+import { undeclaredCode } from './error-codes.js'
 import { boot } from './kernel.js'
 
 const Errors = defineErrors({
@@ -45,6 +47,21 @@ test('a reply with an undeclared code fails the requesting test', async () => {
   } finally {
     await svc.close()
   }
+})
+
+test('a code of a plugin of the package itself is judged on each of its routes, one of another plugin not on all', () => {
+  const judged = (method: string, path: string, code: string) =>
+    undeclaredCode(inTree, { method, path, status: 409, body: { code } })
+  assert.is(judged('GET', '/api/budgets', 'task_conflict'), 'task_conflict', 'the route declares none')
+  assert.is(judged('GET', '/api/budgets', 'session_busy'), undefined)
+  assert.is(judged('GET', '/api/extensions/a', 'extension_in_use'), 'extension_in_use')
+  assert.is(
+    judged('GET', '/api/notifications', 'extension_loading'),
+    undefined,
+    'it answers where no route matches yet',
+  )
+  assert.is(judged('DELETE', '/api/agents/a', 'agent_exists'), 'agent_exists')
+  assert.is(judged('DELETE', '/api/agents/a', 'session_busy'), undefined, 'another plugin may refuse it')
 })
 
 test.run()
