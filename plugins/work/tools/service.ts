@@ -165,9 +165,10 @@ export class ToolsService implements ToolsApi {
     return toolset
   }
 
-  async scene(scope: ToolPlace): Promise<Scene> {
+  /** @param id the only tool of interest, see {@link Catalogs.of} */
+  async scene(scope: ToolPlace, id?: string): Promise<Scene> {
     const { config } = this.kernel
-    const catalog = await this.#catalogs.of(scope)
+    const catalog = await this.#catalogs.of(scope, id)
     const configured = config.get(ToolSettings.toolsets)
     if (this.#toolsets?.catalog !== catalog || this.#toolsets.configured !== configured)
       this.#toolsets = { catalog, configured, made: new Toolsets(catalog.entries, configured) }
@@ -185,7 +186,7 @@ export class ToolsService implements ToolsApi {
    * `tool_unavailable` if that server cannot be reached; a tool that does not exist is no error here.
    */
   async wanted(scope: ToolPlace, id: string): Promise<Scene> {
-    const scene = await this.scene(scope)
+    const scene = await this.scene(scope, id)
     if (scene.catalog.get(id)) return scene
     const fault = await this.#catalogs.missing(id, scope)
     if (fault) throw fault

@@ -3,7 +3,7 @@ import { messageOf, within } from '../../../../kernel/plugin.js'
 import type { ReasonCode } from '../../../../schemas/tools.js'
 import { type OfferedTool, type ToolBackend, ToolBackends, type ToolDescriptor, type ToolPlace } from '../api.js'
 import type { K } from '../needs.js'
-import { idProblem, isForeign } from './ids.js'
+import { idProblem, isForeign, ownerOf } from './ids.js'
 import { schemaProblem } from './schema-check.js'
 import { SearchIndex } from './search.js'
 
@@ -11,6 +11,8 @@ import { SearchIndex } from './search.js'
 const TELL_MS = 5000
 /** Cached catalogs. */
 const KEPT = 32
+/** Places whose latest lists are cached. */
+const MOST_PLACES = 256
 
 /** A tool with its backend and availability. */
 export interface Entry extends OfferedTool {
@@ -57,6 +59,8 @@ interface Part {
 /** Combines the tools of all backends; the result for the same lists is cached. */
 export class Catalogs {
   readonly #kept: Catalog[] = []
+  /** By place, the lists that were read last. */
+  readonly #latest = new Map<string, readonly Part[]>()
 
   constructor(
     private readonly kernel: K,
@@ -78,8 +82,23 @@ export class Catalogs {
     return [...this.own, ...this.kernel.collect(ToolBackends).map(({ entry }) => entry)]
   }
 
-  async of(scope: ToolPlace): Promise<Catalog> {
-    const parts = await Promise.all(this.#backends().map(backend => this.#partOf(backend, scope)))
+  /**
+   * The tools of a place.
+   * @param id the only tool of interest: backends that do not own its prefix contribute the lists that were read last, because
+   * reading the files of all MCP servers would take longer than the call of a native tool
+   */
+  async of(scope: ToolPlace, id?: string): Promise<Catalog> {
+    const place = JSON.stringify([scope.workspaceId, scope.agentName, scope.sessionId])
+    const owner = id === undefined ? undefined : ownerOf(id)
+    const latest = owner === undefined ? undefined : this.#latest.get(place)
+    const parts = await Promise.all(
+      this.#backends().map(
+        backend =>
+          (backend.kind !== owner && latest?.find(part => part.backend === backend)) || this.#partOf(backend, scope),
+      ),
+    )
+    if (this.#latest.size >= MOST_PLACES && !this.#latest.has(place)) this.#latest.clear()
+    this.#latest.set(place, parts)
     const known = this.#kept.find(
       catalog =>
         catalog.parts.length === parts.length &&

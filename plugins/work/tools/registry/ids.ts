@@ -24,5 +24,11 @@ export function idProblem(id: string): ReasonCode | undefined {
     : 'id_invalid_format'
 }
 
+/** The kind of backend that owns the prefix of an id; undefined for an unknown prefix. */
+export const ownerOf = (id: string): ToolBackendKind | undefined => {
+  const [namespace = ''] = id.split('__', 1)
+  return Object.hasOwn(NAMESPACES, namespace) ? NAMESPACES[namespace] : undefined
+}
+
 /** Whether a backend uses a prefix of another one. */
-export const isForeign = (id: string, kind: ToolBackendKind): boolean => NAMESPACES[id.split('__')[0] ?? ''] !== kind
+export const isForeign = (id: string, kind: ToolBackendKind): boolean => ownerOf(id) !== kind

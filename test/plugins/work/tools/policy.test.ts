@@ -12,7 +12,7 @@ import {
 import { type Caller, openScene, type Scene, type Wire } from './scene.js'
 
 /** A server whose tools are what a test makes of them. */
-const far = { tools: [] as readonly OfferedTool[], content: [] as readonly ToolContent[], called: 0 }
+const far = { tools: [] as readonly OfferedTool[], content: [] as readonly ToolContent[], called: 0, listed: 0 }
 const offer = (
   name: string,
   more: Partial<OfferedTool['descriptor']> = {},
@@ -33,7 +33,10 @@ const offer = (
 })
 const backend: ToolBackend = {
   kind: 'mcp',
-  tools: () => far.tools,
+  tools: () => {
+    far.listed++
+    return far.tools
+  },
   call: async () => {
     far.called++
     return { content: far.content }
@@ -102,6 +105,28 @@ test('external tools are for agents that name them, or by the setting of the ope
   assert.equal(outcome(await reads.call('mcp__far__y')), [200, 'completed'])
   assert.equal(outcome(await reads.call('mcp__far__x')), [202, 'tool_approval_required', 'approval_required'])
   await scene.decide('reject')
+})
+
+test('a call reads only the tools of the backend that owns its prefix', async ({ ada, scene }) => {
+  const named = await scene.agent('reader', {
+    permissions: 'approve-all',
+    lines: ['tools: ["mcp__far__*", "service__tool_info"]'],
+  })
+  const info = () => named.call('service__tool_info', { id: 'service__tool_info' })
+  await info()
+  const before = far.listed
+  assert.equal(outcome(await info()), [200, 'completed'])
+  const direct = far.listed - before
+  await named.call('mcp__far__x')
+  assert.ok(far.listed > before + direct, 'its own backend is read')
+  far.tools = [offer('z')]
+  assert.equal(outcome(await named.call('mcp__far__z')), [200, 'completed'], 'a new tool is known at once')
+  assert.equal(
+    outcome(await ada.call('mcp__far__x')),
+    [404, 'tool_not_found', 'tool_unknown'],
+    'a removed tool is unknown at once',
+  )
+  assert.is(direct, 0)
 })
 
 test('tools that run code in the daemon need a user also under approve-all', async ({ ada, scene }) => {
