@@ -67,6 +67,8 @@ export const settingTexts: Readonly<Record<string, string>> = {
   'session.worktree.carry': 'Ignored files that are copied into each new worktree, as patterns of `.gitignore`',
   'session.worktree.setup': 'Program and arguments that set up a new worktree before a session works in it',
   'session.worktree.teardown': 'Program and arguments to run before a worktree is removed',
+  'session.archive_after_days':
+    'Days after the last activity of a stopped session when it moves out of `svc.db` into the archive; 0: never',
   'session.worktree.setup_timeout': 'Timeout of each of the two programs',
   'session.worktree.git_timeout': 'Timeout of one git call on a worktree, such as its checkout',
   'automation.enabled': 'Whether jobs and triggers fire',

@@ -98,7 +98,9 @@ const handlers = {
     const kernel = await open(days)
     const runs = () => Number(seen.db?.row('SELECT count(*) FROM automation_run')?.[0])
     const before = runs()
-    const moved = ((await seen.tasks?.archive.sweep()) ?? 0) + ((await seen.sessions?.context.promptFiles.sweep()) ?? 0)
+    const { archive, promptFiles } = seen.sessions?.context ?? {}
+    const prompts = (await promptFiles?.sweep()) ?? 0
+    const moved = ((await seen.tasks?.archive.sweep()) ?? 0) + prompts + ((await archive?.sweep()) ?? 0)
     // Runs move by themselves, beginning two minutes after the start.
     while (runs() > JOBS * LATEST_RUNS) await new Promise(resolve => setTimeout(resolve, 1000))
     const movedRuns = before - runs()

@@ -4,6 +4,7 @@ import { Extensions, ProvisionOwners } from '../../delivery/extensions/api.js'
 import { Checks, StatusMembers } from '../../desk/daemon/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Events } from '../../platform/events/api.js'
+import { SessionErrors, Sessions } from '../../work/sessions/api.js'
 import {
   BridgeAuthRequired,
   BridgeDegraded,
@@ -52,6 +53,14 @@ export default definePlugin({
       service =>
         (t, { id }) =>
           service.inUse(t, id),
+    ),
+    tap(
+      maybe(Sessions),
+      sessions => sessions.points.retiring,
+      service => async session =>
+        service.inbound.conversations.continues(session)
+          ? SessionErrors.session_busy(`a conversation of a bridge continues session ${session.id}`)
+          : undefined,
     ),
     // A secret can also change in the vault directly, without a change of its slot.
     tap(

@@ -10,6 +10,7 @@ import {
   type SessionLaunch,
   type SessionStart,
 } from './api.js'
+import type { SessionArchive } from './archive/session-archive.js'
 import type { Presence } from './attach/presence.js'
 import type { Attachments } from './attachments/store.js'
 import type { CatalogFeed } from './attention/catalog-feed.js'
@@ -31,6 +32,7 @@ export const sessionSecrets: SecretOwner = { what: 'session', paths: id => [`ses
 export interface SessionsContext {
   readonly kernel: K
   readonly table: SessionTable
+  readonly archive: SessionArchive
   readonly prompts: PromptTable
   readonly promptFiles: PromptFiles
   readonly briefings: BriefingTable

@@ -99,6 +99,11 @@ export const SessionErrors = defineErrors({
     message: 'the finished prompts of this session cannot be read, so a repeated prompt could not be detected',
     next: 'restore this file from a backup while no daemon runs, or send the prompt without a key and a message id',
   },
+  session_archive_off: {
+    status: 503,
+    message: 'this session is in the archive, and the plugin archives does not run',
+    next: command('plugin show', 'archives'),
+  },
   runtime_invalid: {
     status: 400,
     message: 'the agent of this session cannot run with these settings',

@@ -58,6 +58,10 @@ export default definePlugin({
       ...{ by: Workspaces, table: 'sessions_session', column: 'workspace_id' },
       forget: (service, { id }) => service.endings.removeAlways(`${id}`),
     },
+    {
+      ...{ by: Workspaces, table: 'sessions_archived_part', column: 'workspace_id' },
+      forget: (service, row) => service.removeArchived(`${row.workspace_id}`, Number(row.segment)),
+    },
   ],
   errors: [SessionErrors],
   events: [
@@ -106,7 +110,11 @@ export default definePlugin({
       service => (t, workspace) => guardWorkspace(service.context, t, workspace),
     ),
   ],
-  services: [{ name: 'prompts', run: (service, signal) => service.context.promptFiles.run(signal) }],
+  hooks: { admit: (service, { url }, route) => service.context.archive.admit(route, url) },
+  services: [
+    { name: 'prompts', run: (service, signal) => service.context.promptFiles.run(signal) },
+    { name: 'archive', run: (service, signal) => service.context.archive.run(signal) },
+  ],
   quiesce: [{ phase: 'sessions', run: service => service.stopAll() }],
   commands: commandList,
 })

@@ -1,6 +1,7 @@
 import { messageOf } from '../../../kernel/plugin.js'
 import { ProcessWatch } from './agent/failure.js'
 import { BriefingTable } from './agent/launch.js'
+import { SessionArchive } from './archive/session-archive.js'
 import { Presence } from './attach/presence.js'
 import { Attachments } from './attachments/store.js'
 import { CatalogFeed } from './attention/catalog-feed.js'
@@ -14,7 +15,7 @@ import type { HealthNews } from './lifecycle/health-news.js'
 import type { K } from './needs.js'
 import { SessionParticipation } from './participation.js'
 import { type SessionLimits, SessionSettings } from './settings.js'
-import { SessionTable } from './table.js'
+import { type SessionRow, SessionTable } from './table.js'
 import { PromptFiles } from './turn/prompt-files.js'
 import { PromptTable } from './turn/prompts.js'
 import { infoOf } from './wire.js'
@@ -24,6 +25,7 @@ export function contextOf(
   kernel: K,
   own: Pick<SessionsContext, 'points' | 'stopped' | 'permission' | 'prepare' | 'creating' | 'launching'> & {
     readonly health: () => HealthNews
+    readonly isNeeded: (row: SessionRow) => Promise<boolean>
   },
 ): SessionsContext {
   const { clock, ids, redact, db } = kernel
@@ -40,6 +42,13 @@ export function contextOf(
       if (attentionChanged.isUsed()) void attentionChanged.call(infoOf(row), row.unseen_since !== null)
     },
   )
+  const briefings = new BriefingTable(db)
+  const archive = new SessionArchive(kernel, table, {
+    archives: () => kernel.needs.archives.current,
+    days: () => limits.archiveAfterDays,
+    isNeeded: own.isNeeded,
+    moved: id => briefings.forget(id),
+  })
   const telling = new Telling(own.points)
   return {
     kernel,
@@ -51,8 +60,9 @@ export function contextOf(
     presence: new Presence(clock, ids),
     table,
     prompts: new PromptTable(db),
-    promptFiles: new PromptFiles(kernel, table),
-    briefings: new BriefingTable(db),
+    archive,
+    promptFiles: new PromptFiles(kernel, table, archive),
+    briefings,
     slots: new Slots(limits.maxAgents),
     watch: new ProcessWatch(clock, () => health.staleAfterMs),
     logs: new Logs({

@@ -2,6 +2,7 @@ import { Faults, Host, type KernelOf, maybe } from '../../../kernel/plugin.js'
 import { Vault } from '../../access/vault/api.js'
 import { Agents } from '../../agents/agents/api.js'
 import { Providers } from '../../agents/providers/api.js'
+import { Archives } from '../../desk/archives/api.js'
 import { Daemon } from '../../desk/daemon/api.js'
 import { SettingKeys } from '../../desk/settings/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
@@ -23,6 +24,7 @@ export const needs = {
   workspaces: Workspaces,
   processes: Processes,
   journals: Journals,
+  archives: maybe(Archives),
   settings: maybe(SettingKeys),
   vault: maybe(Vault),
   ownership: Ownership,

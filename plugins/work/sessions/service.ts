@@ -29,6 +29,7 @@ import { HealthNews } from './lifecycle/health-news.js'
 import { IdleProcesses } from './lifecycle/idle-processes.js'
 import { OpenSessions } from './lifecycle/open-sessions.js'
 import { repairSessions } from './lifecycle/repair.js'
+import { staysInCatalog } from './lifecycle/retire.js'
 import type { Stop } from './lifecycle/stopping.js'
 import { contextOf } from './make-context.js'
 import type { K } from './needs.js'
@@ -72,6 +73,9 @@ export class SessionsService implements SessionsApi {
     this.context = contextOf(kernel, {
       ...{ points: own, stopped, permission, prepare, creating, launching },
       health: () => new HealthNews(kernel, this.healthUpdated, id => this.#healthOf(id)),
+      isNeeded: async row =>
+        this.open.has(row.id) ||
+        staysInCatalog(this.context, row, async () => (await own.retiring.ask(infoOf(row))) === undefined),
     })
     this.worktrees = new Worktrees(kernel)
     this.uses = usesOf(this.context, own.used)
@@ -91,7 +95,7 @@ export class SessionsService implements SessionsApi {
     kernel.scope.defer('health', () => context.health.close())
     kernel.scope.defer('watch', () => context.watch.close())
     kernel.scope.defer('sessions', () => this.stopAll())
-    kernel.needs.ownership.owns(Sessions, id => context.table.get(id) !== undefined)
+    kernel.needs.ownership.owns(Sessions, id => context.table.inCatalog(id) || context.archive.has(id))
     await emptyTrash(context)
     await repairSessions(context)
   }
@@ -143,16 +147,19 @@ export class SessionsService implements SessionsApi {
   }
 
   async run(id: string, prompt: SessionPrompt): Promise<TurnOutcome> {
+    await this.#back(id)
     return (await this.prompting.begin(id, prompt)).outcome
   }
 
-  begin(id: string, prompt: SessionPrompt) {
+  async begin(id: string, prompt: SessionPrompt) {
+    await this.#back(id)
     return this.prompting.begin(id, prompt)
   }
 
   async queue(id: string, prompt: SessionPrompt & { readonly key: string }): Promise<QueuedTurn> {
     const { cause } = prompt
     const actor = cause === undefined ? this.kernel.actor : { ...this.kernel.actor, cause }
+    await this.#back(id)
     return this.prompting.queue(this.find(id).id, prompt, actor)
   }
 
@@ -160,11 +167,13 @@ export class SessionsService implements SessionsApi {
     return this.prompting.continueQueue(this.find(id).id)
   }
 
-  follow(id: string, from: number, signal: AbortSignal): Promise<FollowedPage> {
+  async follow(id: string, from: number, signal: AbortSignal): Promise<FollowedPage> {
+    if (this.context.archive.has(id)) await this.context.archive.lend(id)
     return followPage(this.context, this.find(id).id, from, signal)
   }
 
   async attach(id: string, { name, type, data }: Parameters<SessionsApi['attach']>[1]): Promise<string> {
+    await this.#back(id)
     const file = { head: { filename: name, type: type.toLowerCase() }, data: chunksOf(data), ended: Promise.resolve() }
     return (await this.context.attachments.store(this.find(id).id, async () => file)).id
   }
@@ -177,7 +186,8 @@ export class SessionsService implements SessionsApi {
     clarifications.answer(requestId, body)
   }
 
-  whileIdle<T>(id: string, work: (session: IdleSession) => Promise<T>): Promise<T> {
+  async whileIdle<T>(id: string, work: (session: IdleSession) => Promise<T>): Promise<T> {
+    await this.#back(id)
     const { briefings } = this.context
     const brief: IdleSession['brief'] = (t, name, text) => briefings.change(t, id, { name, text })
     return this.prompting.whileIdle(id, () => work({ brief }))
@@ -201,8 +211,19 @@ export class SessionsService implements SessionsApi {
 
   readonly interrupt = async (id: string) => void (await this.endings.cancel(this.find(id).id))
 
-  stop(id: string, how: Stop): Promise<void> {
+  async stop(id: string, how: Stop): Promise<void> {
+    await this.#back(id)
     return this.endings.stop(id, how)
+  }
+
+  /** Brings an archived session back into the catalog. */
+  async #back(id: string): Promise<void> {
+    if (this.context.archive.has(id)) await this.context.archive.restore(id)
+  }
+
+  /** Removes the archived sessions of a deleted workspace in one segment. */
+  async removeArchived(workspaceId: string, segment: number): Promise<void> {
+    for await (const id of this.context.archive.ofWorkspace(workspaceId, segment)) await this.endings.removeAlways(id)
   }
 
   /** A session by its ID and, where given, by its workspace. Throws 404. */

@@ -38,6 +38,8 @@ export const SessionSettings = {
   },
   /** Days for which the usage of sessions is kept. */
   usageDays: { ...count('observability.usage.retention_days', 90, 1, 3660), section: 'observability' },
+  /** Days without activity after which a stopped session moves out of the catalog into the archive; 0: never. */
+  archiveAfterDays: count('session.archive_after_days', 30, 0, 3650),
   /** Limit of one turn; 0: none. */
   turnTimeout: duration('session.limits.timeout', '0'),
   /** Tool calls of one turn; 0: none. */

@@ -1,5 +1,6 @@
 import type { Db, SqlValue, Tx } from '../../../kernel/plugin.js'
 import type { SessionState } from './api.js'
+import { ARCHIVED_TABLES } from './archive/table.js'
 import { ATTACHMENT_TABLE } from './attachments/store.js'
 import { USAGE_DAY_TABLE } from './journal/usage-days.js'
 import { Remembered } from './lifecycle/remembered.js'
@@ -125,6 +126,7 @@ ALTER TABLE sessions_session ADD COLUMN rights TEXT;`,
   { id: '015-participation', sql: 'ALTER TABLE sessions_session ADD COLUMN participation TEXT' },
   { id: '016-references', sql: REFERENCE_INDEXES },
   { id: '017-prompts-moved', sql: 'ALTER TABLE sessions_session ADD COLUMN prompts_moved INTEGER' },
+  { id: '018-archived', sql: ARCHIVED_TABLES },
 ] as const
 
 /** Filter, order and position of a session list. */
@@ -143,12 +145,17 @@ export interface SessionFilter {
   readonly after?: readonly [number, string] | undefined
 }
 
+/** Rows of archived sessions that are kept for readers. */
+const MOST_LENT = 256
+
 /** Reads and writes rows of sessions_session. */
 export class SessionTable {
   /** Incremented with every write, so that cached counts can be invalidated. */
   changes = 0
   /** Cached because a turn reads its row a dozen times, and every reader of its session reads it for each frame. */
   readonly #rows = new Remembered(id => this.db.get<SessionRow>('SELECT * FROM sessions_session WHERE id = ?', [id]))
+  /** Rows of archived sessions for requests that read them: see {@link lend}. */
+  readonly #lent = new Map<string, SessionRow>()
 
   /** @param onChange notification about a change of the list, once it is durable */
   constructor(
@@ -161,8 +168,33 @@ export class SessionTable {
     private readonly attention: (row: SessionRow) => void,
   ) {}
 
+  /** The row of a session; of an archived one only while it is lent. */
   get(id: string): SessionRow | undefined {
-    return this.#rows.get(id)
+    return this.#rows.get(id) ?? this.#lent.get(id)
+  }
+
+  inCatalog(id: string): boolean {
+    return this.#rows.get(id) !== undefined
+  }
+
+  /** Keeps the row of an archived session for those who read it. It cannot be changed. */
+  lend(row: SessionRow): void {
+    this.#lent.delete(row.id)
+    this.#lent.set(row.id, row)
+    const [oldest] = this.#lent.size > MOST_LENT ? this.#lent.keys() : []
+    if (oldest !== undefined) this.#lent.delete(oldest)
+  }
+
+  /** The caller moves the row to the archive in this transaction. Requests that read it now go on. */
+  movedOut(row: SessionRow): void {
+    this.#changed(row.id)
+    this.lend(row)
+  }
+
+  /** The caller brings the row back in this transaction. */
+  restored(id: string): void {
+    this.#changed(id)
+    this.#lent.delete(id)
   }
 
   /** Sessions that are not stopped, including those of an earlier daemon. */
@@ -212,7 +244,8 @@ export class SessionTable {
   /** {@link update} of columns outside the catalog: its readers are not notified. */
   note(t: Tx, id: string, change: SessionChange): void {
     this.#changed(id)
-    sessionRows.update(t, { id }, change)
+    const isLost = sessionRows.update(t, { id }, change) === 0 && this.#lent.has(id)
+    if (isLost) throw new Error(`the session ${id} is in the archive and has to be brought back before it is changed`)
   }
 
   remove(t: Tx, id: string): void {
@@ -227,13 +260,7 @@ export class SessionTable {
 
   /** Newest first by the sort column; `limit` rows at most. */
   list(filter: SessionFilter, limit: number): SessionRow[] {
-    const { where, values } = conditions(filter)
-    const { sort, after } = filter
-    const from = after ? ` AND (${sort}, id) < (?, ?)` : ''
-    return this.db.all<SessionRow>(
-      `SELECT * FROM sessions_session WHERE ${where}${from} ORDER BY ${sort} DESC, id DESC LIMIT +?`,
-      [...values, ...(after ?? []), limit],
-    )
+    return sessionsIn(this.db, filter, limit)
   }
 
   count(filter: SessionFilter): number {
@@ -258,6 +285,17 @@ export class SessionTable {
     this.changes++
     this.#rows.changed(id)
   }
+}
+
+/** {@link SessionTable.list} of any database with the tables of sessions. */
+export function sessionsIn(db: Pick<Db, 'all'>, filter: SessionFilter, limit: number): SessionRow[] {
+  const { where, values } = conditions(filter)
+  const { sort, after } = filter
+  const from = after ? ` AND (${sort}, id) < (?, ?)` : ''
+  return db.all<SessionRow>(
+    `SELECT * FROM sessions_session WHERE ${where}${from} ORDER BY ${sort} DESC, id DESC LIMIT +?`,
+    [...values, ...(after ?? []), limit],
+  )
 }
 
 function conditions(filter: SessionFilter): { where: string; values: SqlValue[] } {

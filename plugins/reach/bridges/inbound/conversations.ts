@@ -52,6 +52,11 @@ export class Conversations {
     return row?.target && row.messageId !== undefined ? { target: row.target, messageId: row.messageId } : undefined
   }
 
+  /** Whether the next event of a conversation continues this session. */
+  continues(session: SessionInfo): boolean {
+    return goesOn(session) && routes.query(this.kernel.db, 'WHERE session_id = ? LIMIT 1', [session.id]).length > 0
+  }
+
   get(key: string): RouteRow | undefined {
     return routes.get(this.kernel.db, { key })
   }

@@ -494,6 +494,11 @@ export class BriefingTable {
     return new Set(rows.map(({ name }) => name))
   }
 
+  /** The rows of a session are moved in this transaction. */
+  forget(sessionId: string): void {
+    this.#texts.changed(sessionId)
+  }
+
   /** @param late the agent may know the conversation already, so the next prompt has to carry the text */
   insert(t: Tx, sessionId: string, parts: readonly BriefingPart[], late = false): void {
     this.#texts.changed(sessionId)

@@ -22,10 +22,27 @@ export function activityOf(db: Pick<Db, 'all'>, clock: Clock): ActivitySource {
          GROUP BY agent_name`,
         [clock.now(), workspaceId, ...names],
       )
+      const archived = db.all<Row>(
+        `SELECT agent_name AS name, sum(sessions) AS total, 0 AS active, sum(failed) AS failed, max(newest_activity_at) AS last,
+           sum(runtime_ms) AS ms
+         FROM sessions_archived_part WHERE workspace_id = ? AND agent_name IN (${names.map(() => '?').join(', ')})
+         GROUP BY agent_name`,
+        [workspaceId, ...names],
+      )
+      for (const old of archived) {
+        const at = rows.findIndex(({ name }) => name === old.name)
+        if (at < 0) rows.push(old)
+        else rows[at] = sumOf(rows[at] ?? old, old)
+      }
       return new Map(rows.map(row => [row.name, toWire(row)]))
     },
   }
 }
+
+const sumOf = (a: Row, b: Row): Row => ({
+  ...{ name: a.name, total: a.total + b.total, active: a.active + b.active, failed: a.failed + b.failed },
+  ...{ last: Math.max(a.last, b.last), ms: a.ms + b.ms },
+})
 
 const toWire = ({ total, active, failed, last, ms }: Row): AgentActivity => ({
   total,

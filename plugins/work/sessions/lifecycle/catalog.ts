@@ -283,20 +283,21 @@ export async function removeSession({ kernel, table, logs }: SessionsContext, id
 }
 
 /** Completes interrupted removals: the row decides whether a folder in the trash is deleted or restored. */
-export async function emptyTrash({ kernel, table }: SessionsContext): Promise<void> {
+export async function emptyTrash({ kernel, table, archive }: SessionsContext): Promise<void> {
   const root = kernel.home.path('sessions')
   await mkdir(root, { recursive: true, mode: 0o700 })
   for (const name of await readdir(root)) {
     if (!name.startsWith(TRASH)) continue
     const id = name.slice(TRASH.length)
-    if (table.get(id)) await rename(kernel.home.path('sessions', name), kernel.home.path('sessions', id))
+    if (table.get(id) || archive.has(id))
+      await rename(kernel.home.path('sessions', name), kernel.home.path('sessions', id))
     else await rm(kernel.home.path('sessions', name), { recursive: true, force: true })
   }
 }
 
 /** One page of the catalog. @throws Fault `session_cursor_invalid` */
 export async function listSessions(
-  { kernel, table }: SessionsContext,
+  { kernel, table, archive }: SessionsContext,
   query: ListSessionsQuery,
   actor: Actor,
   open: Pick<OpenSessions, 'peek'>,
@@ -314,7 +315,8 @@ export async function listSessions(
   }
   const limit = Math.min(query.limit || DEFAULT_PAGE, MAX_PAGE)
   const of = { actor, query: { ...filter } }
-  const found = table.list({ ...filter, after: paging.after(of, query.cursor) }, limit + 1)
+  const place = { ...filter, after: paging.after(of, query.cursor) }
+  const found = await archive.list(place, limit + 1, table.list(place, limit + 1))
   const { rows, ...more } = paging.cut(of, found, limit, row => [row[filter.sort], row.id])
   return {
     sessions: rows.map(row => sessionToWire(row, open.peek(row.id), kernel.clock.now(), query.include_health)),

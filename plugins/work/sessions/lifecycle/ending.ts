@@ -57,6 +57,7 @@ export class Endings {
 
   /** Removes the session of a deleted run, unless it is still in use. */
   async retire(id: string, endedAt: number): Promise<'removed' | 'kept' | 'referred'> {
+    await this.context.archive.restore(id)
     const row = this.context.table.get(id)
     if (!row) return 'removed'
     const kept = keptBy(this.context, row, endedAt)

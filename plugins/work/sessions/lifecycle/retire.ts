@@ -1,5 +1,6 @@
 import type { SessionsContext } from '../context.js'
 import type { SessionRow } from '../row.js'
+import { mayRetry } from '../states.js'
 
 /** Forks by their origin, and sessions that others started, for {@link referenceTo}. */
 export const REFERENCE_INDEXES = `
@@ -22,4 +23,17 @@ export function keptBy({ kernel, table }: SessionsContext, row: SessionRow, ende
   const isAttached = row.attached_to !== null && Number(row.attach_expires_at) > kernel.clock.now()
   if (row.state !== 'stopped' || isAttached || row.worktree_id !== null) return 'referred'
   return table.isOrigin(row.id) ? 'referred' : undefined
+}
+
+/** Whether a stopped session stays in the catalog although it is old. @param isRetirable asks the plugins that refer to sessions */
+export async function staysInCatalog(
+  context: SessionsContext,
+  row: SessionRow,
+  isRetirable: () => Promise<boolean>,
+): Promise<boolean> {
+  const isAttached = row.attached_to !== null && Number(row.attach_expires_at) > context.kernel.clock.now()
+  if (isAttached || row.worktree_id !== null || context.table.isOrigin(row.id)) return true
+  // A message in one of its channels would start it again.
+  const isPeer = row.participation !== null && JSON.parse(row.participation).mode === 'live' && mayRetry(row)
+  return isPeer || !(await isRetirable())
 }

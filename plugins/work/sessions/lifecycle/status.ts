@@ -51,6 +51,7 @@ export async function checkSessions(context: SessionsContext, live: readonly Liv
     ...floods(live),
     ...damagedJournals(context),
     ...context.promptFiles.findings(),
+    ...context.archive.findings(),
     ...(await withoutRow(context)),
     ...failures(context),
   ]
@@ -119,9 +120,9 @@ async function isBegun(folder: string): Promise<boolean> {
 }
 
 /** Folders of sessions that are missing in the catalog, as after an interrupted creation: they stay, and nothing reads them. */
-async function withoutRow({ kernel, table }: SessionsContext): Promise<DiagnosticItem[]> {
+async function withoutRow({ kernel, table, archive }: SessionsContext): Promise<DiagnosticItem[]> {
   const folders = await readdir(kernel.home.path('sessions'))
-  const missing = folders.filter(name => !name.startsWith('.') && table.get(name) === undefined)
+  const missing = folders.filter(name => !name.startsWith('.') && !table.get(name) && !archive.has(name))
   const hasBegun = await Promise.all(missing.map(name => isBegun(kernel.home.path('sessions', name))))
   // A kill before the catalog write: the creation was never confirmed, and nothing is lost.
   const unknown = missing.filter((_, n) => !hasBegun[n])
@@ -171,19 +172,21 @@ function countSessions(context: SessionsContext): Counts {
   return counts
 }
 
-function count({ kernel }: SessionsContext): Counts {
+function count({ kernel, archive }: SessionsContext): Counts {
   const rows = kernel.db.all<{ state: string; n: number; failed: number; bytes: number }>(
     `SELECT state, count(*) AS n, sum(failure_kind IS NOT NULL) AS failed, sum(journal_bytes) AS bytes
       FROM sessions_session GROUP BY state`,
   )
-  const byState = Object.fromEntries(rows.map(({ state, n }) => [state, n]))
-  const total = rows.reduce((sum, { n }) => sum + n, 0)
+  const byState: Record<string, number> = Object.fromEntries(rows.map(({ state, n }) => [state, n]))
+  const archived = archive.sums()
+  if (archived.sessions > 0) byState.stopped = (byState.stopped ?? 0) + archived.sessions
+  const total = rows.reduce((sum, { n }) => sum + n, archived.sessions)
   return {
     total,
     active: total - (byState.stopped ?? 0),
-    failed: rows.find(({ state }) => state === 'stopped')?.failed ?? 0,
+    failed: (rows.find(({ state }) => state === 'stopped')?.failed ?? 0) + archived.failed,
     byState,
-    bytes: rows.reduce((sum, { bytes }) => sum + bytes, 0),
+    bytes: rows.reduce((sum, { bytes }) => sum + bytes, archived.bytes),
   }
 }
 
@@ -225,6 +228,7 @@ function subprocesses(live: readonly LiveSession[]) {
 function healthMember(context: SessionsContext, live: readonly LiveSession[]) {
   const counts = countSessions(context)
   const now = context.kernel.clock.now()
+  const kinds = failureKinds(context)
   return {
     active_agents: context.slots.used,
     active_sessions: counts.active,
@@ -236,8 +240,8 @@ function healthMember(context: SessionsContext, live: readonly LiveSession[]) {
     }),
     failures: {
       status: 'ok',
-      total: counts.failed,
-      by_kind: Object.fromEntries(failureKinds(context)),
+      total: kinds.reduce((sum, [, n]) => sum + n, 0),
+      by_kind: Object.fromEntries(kinds),
       recent: recentFailures(context).map(row => ({
         session_id: row.id,
         agent_name: row.agent_name,

@@ -51,8 +51,11 @@ export const attachmentRoutes: readonly Route<SessionsService>[] = [
     summary: 'Download an uploaded file',
     replies: { 200: { as: 'bytes', types: ['application/octet-stream', '*/*'] } },
     handle: async (service, { params }) => {
-      const { attachments } = service.context
-      const found = attachments.get(service.find(params.session_id, params.workspace_id).id, params.attachment_id)
+      const { attachments, archive } = service.context
+      const row = service.find(params.session_id, params.workspace_id)
+      // The list of the files is not lent with the row of an archived session.
+      await archive.restore(row.id)
+      const found = attachments.get(row.id, params.attachment_id)
       const name = encodeURIComponent(found.name).replace(
         /[!'()*]/g,
         sign => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,

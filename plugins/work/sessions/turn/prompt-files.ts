@@ -7,6 +7,7 @@ import { SerialBy } from '../../../../kernel/kit/serial.js'
 import { messageOf, type Tx, turn } from '../../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../../schemas/kernel/diagnostic.js'
 import { SessionErrors } from '../api.js'
+import type { SessionArchive } from '../archive/session-archive.js'
 import type { K } from '../needs.js'
 import type { SessionTable } from '../table.js'
 import type { PromptRow } from './prompts.js'
@@ -48,10 +49,12 @@ export class PromptFiles {
   constructor(
     private readonly kernel: Pick<K, 'db' | 'clock' | 'log' | 'home'>,
     private readonly table: SessionTable,
+    private readonly archive: Pick<SessionArchive, 'has' | 'restore'>,
   ) {}
 
   /** Restores the finished prompts of a session into the catalog. @throws Fault `session_prompts_damaged` */
   async recall(id: string): Promise<void> {
+    if (this.archive.has(id)) await this.archive.restore(id)
     if (this.table.get(id)?.prompts_moved == null) return
     await this.#serial.run(id, async () => {
       if (this.table.get(id)?.prompts_moved == null) return
