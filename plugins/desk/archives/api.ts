@@ -2,8 +2,9 @@
 
 import { readdir } from 'node:fs/promises'
 import path from 'node:path'
+import * as v from 'valibot'
 import { command } from '../../../kernel/kit/commands/command-line.js'
-import { type Db, defineErrors, type Migration, type Tx, token } from '../../../kernel/plugin.js'
+import { type Db, defineErrors, type Migration, registry, type Tx, token } from '../../../kernel/plugin.js'
 
 export { type ArchiveOwner, ArchiveReader } from './reader.js'
 export { SegmentIndex } from './segment-index.js'
@@ -36,6 +37,23 @@ export interface ArchivesApi {
   /** Opens the archive of the calling plugin. @param tables its migrations, in the same form as for the catalog */
   open(tables: readonly Migration[]): Archive
 }
+
+/** Things that a request may name in its path although they are in an archive. */
+export interface ArchivedThings {
+  /** The parameter of the path that is their ID: `session_id`. */
+  readonly parameter: string
+  /**
+   * Called before a request for one of them; the request waits for the promise, and a fault refuses it. Undefined: nothing has to be
+   * done.
+   * @param isRead the request only reads: the method is GET
+   */
+  prepare(id: string, isRead: boolean): Promise<void> | undefined
+}
+
+export const ArchivedThings = registry<ArchivedThings>(
+  'archives.things@1',
+  v.looseObject({ parameter: v.pipe(v.string(), v.minLength(1)), prepare: v.function() }),
+)
 
 export const Archives = token<ArchivesApi>('archives@1')
 

@@ -1,5 +1,5 @@
 import { definePlugin, perConsumer } from '../../../kernel/plugin.js'
-import { ArchiveErrors, Archives } from './api.js'
+import { ArchivedThings, ArchiveErrors, Archives } from './api.js'
 import type { ArchivesService } from './service.js'
 
 export default definePlugin({
@@ -7,4 +7,8 @@ export default definePlugin({
   version: '0.1.0',
   provides: perConsumer(Archives, (service: ArchivesService, consumer) => service.for(consumer)),
   service: () => import('./service.js').then(module => module.ArchivesService),
-}).surface({ errors: [ArchiveErrors] })
+}).surface({
+  declares: [ArchivedThings],
+  errors: [ArchiveErrors],
+  hooks: { admit: (service, { url }, route) => service.admit(url, route) },
+})

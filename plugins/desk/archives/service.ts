@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { Serial } from '../../../kernel/kit/serial.js'
-import type { Consumer, Migration, PluginKernel } from '../../../kernel/plugin.js'
-import { type Archive, type ArchivesApi, SEGMENT } from './api.js'
+import { type Consumer, Fault, type Migration, type PluginKernel, type Route } from '../../../kernel/plugin.js'
+import { type Archive, ArchivedThings, type ArchivesApi, SEGMENT } from './api.js'
 import { Segments } from './segments.js'
 
 /** A segment of this size is full. */
@@ -11,6 +11,8 @@ const FULL_BYTES = 16 * 1024 * 1024
 /** Archives in `archives/<plugin>/<number>.db`. */
 export class ArchivesService {
   readonly #segments: Segments
+  /** Names of the parameters in the path of a route, by their place; undefined where it has none. */
+  readonly #parameters = new WeakMap<Route, readonly (string | undefined)[]>()
 
   constructor(private readonly kernel: PluginKernel) {
     this.#segments = new Segments(kernel.clock)
@@ -19,6 +21,34 @@ export class ArchivesService {
 
   for({ name }: Pick<Consumer, 'name'>): ArchivesApi {
     return { open: tables => this.#archive(name, tables) }
+  }
+
+  /** Before a request: the owner of the things that its path names reads them from its archive, or brings them back. */
+  admit(url: string, route: Route): Promise<Fault | undefined> | undefined {
+    const names = this.#parametersOf(route)
+    if (names.length === 0) return undefined
+    const parts = url.split('?', 1)[0]?.split('/') ?? []
+    const waiting = this.kernel.collect(ArchivedThings).flatMap(({ entry }) => {
+      const id = parts[names.indexOf(entry.parameter)]
+      return (id !== undefined && entry.prepare(decoded(id), route.method === 'GET')) || []
+    })
+    if (waiting.length === 0) return undefined
+    return Promise.all(waiting).then(
+      () => undefined,
+      error => {
+        if (error instanceof Fault) return error
+        throw error
+      },
+    )
+  }
+
+  #parametersOf(route: Route): readonly (string | undefined)[] {
+    const known = this.#parameters.get(route)
+    if (known) return known
+    const names = route.path.split('/').map(part => /^\{(\w+)\}$/.exec(part)?.[1])
+    const found = names.some(name => name !== undefined) ? names : []
+    this.#parameters.set(route, found)
+    return found
   }
 
   #archive(owner: string, tables: readonly Migration[]): Archive {
@@ -47,5 +77,14 @@ export class ArchivesService {
       use: (number, use) => this.#segments.use(segment(number), false, use),
       remove: number => this.#segments.remove(segment(number).file),
     }
+  }
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    // The route refuses such a path itself.
+    return part
   }
 }

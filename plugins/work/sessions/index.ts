@@ -1,6 +1,7 @@
 import { definePlugin, maybe, surfaceOf } from '../../../kernel/plugin.js'
 import { SecretOwners } from '../../access/vault/api.js'
 import { AgentActivities } from '../../agents/agents/api.js'
+import { ArchivedThings } from '../../desk/archives/api.js'
 import { Changes } from '../../desk/changes/api.js'
 import { Checks, StatusMembers } from '../../desk/daemon/api.js'
 import { WorkspaceDetailMembers, Workspaces } from '../../desk/workspaces/api.js'
@@ -78,6 +79,9 @@ export default definePlugin({
   routes: sessionRoutes,
   registries: [
     contribute(SecretOwners, () => [sessionSecrets]),
+    contribute(ArchivedThings, ({ context }) => [
+      { parameter: 'session_id', prepare: (id, isRead) => context.archive.prepare(id, isRead) },
+    ]),
     contribute(AuditedEvents, () => [SessionPromptedFor.name]),
     contribute(StatusMembers, service => statusMembers(service.context, () => service.open.all)),
     contribute(Checks, service => [
@@ -110,7 +114,6 @@ export default definePlugin({
       service => (t, workspace) => guardWorkspace(service.context, t, workspace),
     ),
   ],
-  hooks: { admit: (service, { url }, route) => service.context.archive.admit(route, url) },
   services: [
     { name: 'prompts', run: (service, signal) => service.context.promptFiles.run(signal) },
     { name: 'archive', run: (service, signal) => service.context.archive.run(signal) },

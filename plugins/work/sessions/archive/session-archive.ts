@@ -1,14 +1,5 @@
 import { SerialBy } from '../../../../kernel/kit/serial.js'
-import {
-  type Db,
-  Fault,
-  messageOf,
-  type Reads,
-  type Route,
-  type SqlValue,
-  type Tx,
-  turn,
-} from '../../../../kernel/plugin.js'
+import { type Db, type Fault, messageOf, type Reads, type SqlValue, type Tx, turn } from '../../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../../schemas/kernel/diagnostic.js'
 import { ArchiveErrors, ArchiveReader, type ArchivesApi } from '../../../desk/archives/api.js'
 import { SessionErrors } from '../api.js'
@@ -65,7 +56,6 @@ export class SessionArchive {
   readonly #serial = new SerialBy()
   /** Sessions that requests are about to change, with the time until which they stay. */
   readonly #wanted = new Map<string, number>()
-  readonly #places = new WeakMap<Route, number>()
 
   constructor(
     private readonly kernel: K,
@@ -101,21 +91,11 @@ export class SessionArchive {
     return { sessions: Number(sessions ?? 0), failed: Number(failed ?? 0), bytes: Number(bytes ?? 0) }
   }
 
-  /** Before a request for one session: reads its row from the archive, or brings it back when the request may change it. */
-  admit(route: Route, url: string): Promise<Fault | undefined> | undefined {
-    const at = this.#placeIn(route)
-    const id = at < 0 ? undefined : url.split('?', 1)[0]?.split('/')[at]
-    if (id === undefined) return undefined
-    const reads = route.method === 'GET'
-    if (!reads) this.#want(id)
+  /** Before a request for a session: reads its row from the archive, or brings it back when the request may change it. */
+  prepare(id: string, isRead: boolean): Promise<void> | undefined {
+    if (!isRead) this.#want(id)
     if (!this.has(id)) return undefined
-    return (reads ? this.lend(id) : this.restore(id)).then(
-      () => undefined,
-      error => {
-        if (error instanceof Fault) return error
-        throw error
-      },
-    )
+    return isRead ? this.lend(id) : this.restore(id)
   }
 
   /** Makes the row of an archived session readable, for the requests of the next moments. @throws Fault `archive_damaged`, … */
@@ -298,15 +278,6 @@ export class SessionArchive {
     if (this.#wanted.size <= MOST_WANTED) return
     const [oldest] = this.#wanted.keys()
     if (oldest !== undefined) this.#wanted.delete(oldest)
-  }
-
-  /** The segment of a route's path that is the ID of a session; -1: none. */
-  #placeIn(route: Route): number {
-    const known = this.#places.get(route)
-    if (known !== undefined) return known
-    const at = route.path.split('/').indexOf('{session_id}')
-    this.#places.set(route, at)
-    return at
   }
 }
 

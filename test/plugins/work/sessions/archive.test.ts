@@ -102,7 +102,7 @@ test('a stopped session that rested long is shown, listed, found and counted as 
       const { daemon, sessions } = await get(world, '/api/status')
       return [daemon.total_sessions, sessions.total, sessions.by_status, sessions.by_badge]
     }
-    const agent = async () => (await get(world, `/api/workspaces/${world.workspaceId}/agents/loads`)).agent
+    const agent = async () => (await get(world, `/api/agents/loads?workspace=${world.workspaceId}`)).agent
     const before = [await read(), await counted(), await agent()]
     assert.is(await pass(29), 0, 'they are not old enough')
     const fresh = await ended(world, { name: 'paint the gate' })
@@ -135,12 +135,14 @@ test('a stopped session that rested long is shown, listed, found and counted as 
 test('a session of the archive comes back with what it had when something changes it', () =>
   withWorld(async (world, pass) => {
     const { id, at } = await world.session('loads', { name: 'long' })
-    const form = new FormData()
-    form.append('file', new Blob(['of the file'], { type: 'text/plain' }), 'notes.txt')
-    const { payload, type } = await encoded(form)
-    const upload = await world.kernel.request('POST', `${at}/attachments`, payload, { 'content-type': type })
-    assert.is(upload.status, 201, JSON.stringify(upload.body))
-    const file = `${at}/attachments/${upload.body.attachment.id}/bytes`
+    const upload = await world.kernel.kernel.inject({
+      ...{ method: 'POST', url: `${at}/attachments`, headers: { 'content-type': 'multipart/form-data; boundary=xYz' } },
+      body: Buffer.from(
+        '--xYz\r\nContent-Disposition: form-data; name="file"; filename="notes.txt"\r\nContent-Type: text/plain\r\n\r\nof the file\r\n--xYz--\r\n',
+      ),
+    })
+    assert.is(upload.status, 201, upload.body)
+    const file = `${at}/attachments/${JSON.parse(upload.body).attachment.id}/bytes`
     const prompt = { text: 'say one', idempotency_key: 'one' }
     await act(world, 'POST', `${at}/prompt`, prompt)
     await world.until(at, ({ type }) => type === 'done')
@@ -251,11 +253,5 @@ test('a damaged segment costs its own sessions: they are refused with its name, 
     const { items } = await get(world, '/api/doctor')
     assert.ok(items.some(({ code }: Reply) => code === 'session_archive_unreadable'))
   }))
-
-/** A form as bytes, with its type. */
-async function encoded(form: FormData): Promise<{ readonly payload: Buffer; readonly type: string }> {
-  const request = new Request('http://127.0.0.1', { method: 'POST', body: form })
-  return { payload: Buffer.from(await request.arrayBuffer()), type: String(request.headers.get('content-type')) }
-}
 
 test.run()
