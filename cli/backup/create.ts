@@ -7,8 +7,8 @@ import { withOfflineMaterial } from '../../plugins/desk/backup/make/offline.js'
 import type { BackupReply, CreateBackupBody, ListBackupsReply } from '../../schemas/daemon/backup.js'
 import { CliFault, exitCodes, exitOfStatus } from '../fault.js'
 import type { LocalContext } from '../local.js'
+import { bytesText } from '../show/cells.js'
 import { configured } from './configured.js'
-import { sizeText } from './texts.js'
 
 /** `backup create`: by the daemon, or without one under the lock of the home. */
 export async function createBackup(context: LocalContext): Promise<undefined> {
@@ -122,8 +122,8 @@ export async function passphraseOf({ options, readFile }: LocalContext): Promise
 
 function show({ out, home }: LocalContext, { backup, files, left_out, vault_key, removed }: BackupReply): void {
   out.id(backup.path)
-  const added = backup.added_bytes < backup.whole_bytes ? `, of which ${sizeText(backup.added_bytes)} are new` : ''
-  out.line(`backed up ${files} files to ${backup.path} (${sizeText(backup.whole_bytes)}${added})`)
+  const added = backup.added_bytes < backup.whole_bytes ? `, of which ${bytesText(backup.added_bytes)} are new` : ''
+  out.line(`backed up ${files} files to ${backup.path} (${bytesText(backup.whole_bytes)}${added})`)
   for (const { path, why } of left_out) if (path !== 'vault.key') out.line(`left out: ${path}: ${why}`)
   if (!vault_key && left_out.some(({ path }) => path === 'vault.key'))
     out.line(

@@ -5,10 +5,10 @@ import { exportBackup } from '../../plugins/desk/backup/restore/export.js'
 import type { ListBackupsReply } from '../../schemas/daemon/backup.js'
 import { CliFault, exitCodes } from '../fault.js'
 import type { LocalContext } from '../local.js'
+import { bytesText } from '../show/cells.js'
 import { configured } from './configured.js'
 import { asFault, passphraseOf, withDaemon } from './create.js'
 import { fileOf } from './restore.js'
-import { sizeText } from './texts.js'
 
 /** `backup export` */
 export async function exportOne(context: LocalContext): Promise<undefined> {
@@ -26,7 +26,7 @@ export async function exportOne(context: LocalContext): Promise<undefined> {
   if (out.json) out.value({ status: 'exported', file, path: output, bytes })
   else {
     out.id(output)
-    out.line(`exported ${basename(file)} to ${output} (${sizeText(bytes)}), a self-contained file`)
+    out.line(`exported ${basename(file)} to ${output} (${bytesText(bytes)}), a self-contained file`)
   }
   return undefined
 }
@@ -40,7 +40,7 @@ export async function deleteOne(context: LocalContext): Promise<undefined> {
   const { freed, unreadable } = await asFault(() => deleteBackup(folder, name, systemClock()))
   if (out.json) out.value({ status: 'deleted', name, folder, freed_bytes: freed, ...(unreadable && { unreadable }) })
   else {
-    out.line(`deleted ${name}; freed ${sizeText(freed)}`)
+    out.line(`deleted ${name}; freed ${bytesText(freed)}`)
     if (unreadable !== undefined)
       out.line(`no chunk was removed: ${unreadable} cannot be read, so it is unknown which chunks it uses`)
   }

@@ -233,7 +233,8 @@ function readAgent(file: SourceFile, found: Findings): void {
     found.leave({ file: file.path, line: lineOf(file, member) }, `${written}.${member}`, why)
   }
   const notes = name === written ? [] : [`named ${name}`]
-  if (typeof head.description === 'string') notes.push('AGENT.md has no description')
+  if (typeof head.description === 'string')
+    notes.push('without its description, which an AGENT.md of svc does not have')
   found.want({ kind: 'agent', ...location, name, agent: { prompt: body }, notes })
 }
 

@@ -89,7 +89,8 @@ export function durationText(ms: number): string {
   return rest === 0 ? `${whole}${name}` : `${whole}${name} ${rest}${nextName}`
 }
 
-function bytesText(bytes: number): string {
+/** `12.3 MiB` */
+export function bytesText(bytes: number): string {
   if (!Number.isFinite(bytes)) return '-'
   const names = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
   let value = bytes

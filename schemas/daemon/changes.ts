@@ -81,8 +81,7 @@ export type ControlChangeDetail = v.InferOutput<typeof ControlChangeDetail>
 export const ChangeReply = v.object({ change: ControlChangeDetail })
 
 export const UndoBody = v.strictObject({
-  /** Undo even if later changes were made to the same object. */
-  force: v.optional(v.boolean()),
+  force: v.optional(v.pipe(v.boolean(), v.description('undo it even if the same object was changed later'))),
 })
 export const UndoReply = v.object({
   change: ControlChange,
