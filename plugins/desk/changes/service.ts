@@ -47,7 +47,6 @@ const MAX_STATE = 65_536
 const SUBJECT = 500
 /** Most pending requests whose former state is remembered. */
 const UNDER_WAY = 1000
-const NOTHING_ASKED = { path: '', params: {}, query: '', body: undefined }
 
 /** A request before it is handled. */
 type Asking = Pick<ChangeSeen, 'path' | 'params' | 'query' | 'body'>
@@ -61,7 +60,13 @@ interface Pending {
   /** The record after the change; other states are read again. */
   after?: unknown
   readonly way: Undo
+  /** The route, for a record: its change is stored in the transaction that writes it. */
+  readonly route?: Route
+  isStored?: boolean
 }
+
+/** What an undo restores and how, or why there is none. */
+type Outcome = { readonly reason: string } | Pick<ChangeRow, 'reads' | 'before' | 'after' | 'back'>
 
 /** Plans of requests, and undo of successful requests. */
 export class ChangesService implements ChangesApi {
@@ -99,7 +104,12 @@ export class ChangesService implements ChangesApi {
     const way = annotationOf(route, UndoKind)
     const isRead = way !== undefined && way.by !== 'never' && way.by !== 'record'
     if (digest === undefined && !isRead) {
-      if (way?.by === 'record') this.#remember(id, { request: NOTHING_ASKED, reads: undefined, before: undefined, way })
+      if (way?.by === 'record')
+        incoming.callBy(<T>(handle: () => T, { params, body }: Asked): T => {
+          const request = { path: filled(route.path, params), params, query: '', body }
+          this.#remember(id, { request, reads: request.path, before: undefined, way, route })
+          return handle()
+        })
       return
     }
     const query = url.includes('?') ? url.slice(url.indexOf('?')) : ''
@@ -128,12 +138,20 @@ export class ChangesService implements ChangesApi {
     })
   }
 
-  /** Captures the record before and after its write, within the open transaction. */
-  written(_t: Tx, { change }: Written): void {
-    const pending = this.#pending.get(change.actor.cause ?? '')
-    if (pending?.way.by !== 'record') return
+  /** Stores the change of a record within the transaction that writes it, which saves a commit. */
+  written(t: Tx, { change }: Written): void {
+    const { actor } = change
+    const id = actor.cause ?? ''
+    const pending = this.#pending.get(id)
+    // A later write with this cause is a consequence of the request.
+    if (!pending?.route || pending.isStored) return
+    pending.isStored = true
     pending.before = change.before
     pending.after = change.verb === 'put' ? change.after : undefined
+    const { request, route, after } = pending
+    const outcome = this.#compared(pending, route, request.params, undefined, after)
+    if (outcome)
+      this.#store(this.kernel.db.within(t), { id, actor, route, params: request.params, body: undefined }, outcome)
   }
 
   /** Bounded, because a request that ends without a reply is never removed. */
@@ -152,44 +170,62 @@ export class ChangesService implements ChangesApi {
     const undone = this.#backs.get(id)
     this.#pending.delete(id)
     this.#backs.delete(id)
-    const outcome = pending ? await this.#outcome(pending, route, params, body, actor) : { reason: whyNot(route) }
+    const outcome = pending?.isStored
+      ? undefined
+      : pending
+        ? await this.#outcome(pending, route, params, body, actor)
+        : { reason: whyNot(route) }
     if (outcome === undefined && undone === undefined) return
-    const { action, subject } = namesOf(route, params, body)
     await this.kernel.db.tx(t => {
       if (undone !== undefined) changes.update(t, { id: undone }, { state: 'undone', undone_by: id })
-      if (outcome === undefined) return
-      changes.insert(t, {
-        id,
-        at: this.kernel.clock.now(),
-        action,
-        subject: this.kernel.redact.text(subject, SUBJECT),
-        method: route.method,
-        path: route.path,
-        params,
-        actor_kind: actor.kind,
-        actor_id: actor.id,
-        ...outcome,
-        state: 'reason' in outcome ? 'kept' : 'undoable',
-      })
-      t.run('DELETE FROM changes_change WHERE seq <= (SELECT max(seq) FROM changes_change) - ?', [KEPT])
+      if (outcome) this.#store(t, { id, actor, route, params, body }, outcome)
     })
+  }
+
+  #store(t: Tx, { id, actor, route, params, body }: Handled, outcome: Outcome): void {
+    const { action, subject } = namesOf(route, params, body)
+    changes.insert(t, {
+      id,
+      at: this.kernel.clock.now(),
+      action,
+      subject: this.kernel.redact.text(subject, SUBJECT),
+      method: route.method,
+      path: route.path,
+      params,
+      actor_kind: actor.kind,
+      actor_id: actor.id,
+      ...outcome,
+      state: 'reason' in outcome ? 'kept' : 'undoable',
+    })
+    t.run('DELETE FROM changes_change WHERE seq <= (SELECT max(seq) FROM changes_change) - ?', [KEPT])
   }
 
   /** The entry of a change; undefined if the state did not change. */
   async #outcome(pending: Pending, route: Route, params: Asking['params'], reply: unknown, actor: Actor) {
-    const { request, way, before } = pending
-    const reads = way.by === 'record' ? filled(route.path, params) : pending.reads
+    const { request, way, reads } = pending
     const isKnown = way.by === 'record' || reads === undefined
     const after = isKnown
       ? pending.after
       : (stateInReply(way, request.body, reply) ?? (await this.#get(reads, actor)).state)
+    return this.#compared(pending, route, params, reply, after)
+  }
+
+  #compared(
+    { request, way, before, reads }: Pending,
+    route: Route,
+    params: Asking['params'],
+    reply: unknown,
+    after: unknown,
+  ): Outcome | undefined {
     const [was, is] = [before, after].map(state => {
       const core = this.#core(way, route, request.body, way.by === 'record' && state ? { record: state } : state)
       return core === undefined ? undefined : canonicalJson(core)
     })
     if (reads !== undefined && was === is) return undefined
     const back = this.#back(way, route, { ...request, path: filled(route.path, params), params, before, after }, reply)
-    const reason = typeof back === 'string' ? back : this.#whyUnsaid([was, is, canonicalJson(back)])
+    // The request that restores a record consists of members of its former state; the search for secrets is most of the cost.
+    const texts = way.by === 'record' ? [was, is] : [was, is, canonicalJson(back)]
+    const reason = typeof back === 'string' ? back : this.#whyUnsaid(texts)
     return reason === undefined ? { reads, before: was, after: is, back: canonicalJson(back) } : { reason }
   }
 

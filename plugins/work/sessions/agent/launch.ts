@@ -495,9 +495,7 @@ export class BriefingTable {
   }
 
   /** The rows of a session are moved in this transaction. */
-  forget(sessionId: string): void {
-    this.#texts.changed(sessionId)
-  }
+  readonly forget = (sessionId: string): void => this.#texts.changed(sessionId)
 
   /** @param late the agent may know the conversation already, so the next prompt has to carry the text */
   insert(t: Tx, sessionId: string, parts: readonly BriefingPart[], late = false): void {
