@@ -9,7 +9,7 @@ function scene() {
   return { told: notices, say, interrupts: new Interrupts(say('end')) }
 }
 
-test('the newest handler gets Ctrl-C, once; then the command ends', () => {
+test('Ctrl-C goes to each handler once, newest first, and then ends the command', () => {
   const { told, say, interrupts } = scene()
   interrupts.onNext(say('first'))
   const release = interrupts.onNext(say('given back'))

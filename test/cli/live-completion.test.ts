@@ -177,7 +177,7 @@ for (const [shell, ask] of Object.entries(asking)) {
   })
 }
 
-test('a completion request without an answer times out at once', async ({ daemon }) => {
+test('completion of an unresponsive daemon gives up and prints nothing', async ({ daemon }) => {
   daemon.answer('GET /api/sessions', () => {})
   const env = { SVC_WORDS: 'session\nevents\n\n' }
   assert.equal(await runCli(daemon.home, ['completion', 'words'], { data, root: dist, env }), {

@@ -134,7 +134,7 @@ test('a running kernel follows its file: live values apply at once, others are n
   await rm(home, { recursive: true, force: true })
 })
 
-test('an empty file is ignored, a burst is one change, and a missing file means defaults', async () => {
+test('a briefly empty file is ignored, a burst is one change, and a missing file means defaults', async () => {
   const home = await temporaryFolder('config')
   const file = path.join(home, 'config.json')
   await writeFile(file, own({ size: 2 }))

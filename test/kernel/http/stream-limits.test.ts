@@ -265,7 +265,7 @@ test('only stream requests are refused by the stream limit', async () => {
   taken.go()
 })
 
-test('undeclared streams are refused by every way they arrive', async () => {
+test('a stream that its route does not declare is refused as an invalid reply', async () => {
   assert.is((await ask(doors.where.socket, '/api/flow/undeclared')).body.code, 'reply_invalid')
 })
 

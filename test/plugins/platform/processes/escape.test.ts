@@ -95,7 +95,7 @@ test('the descent of a process is known whatever environment it dropped', async 
   assert.is(one.originOf(2 ** 30), undefined)
 })
 
-test('an earlier scan is distinguished from processes started afterwards', async () => {
+test('a process scanned before a start is not attributed to it, and escaped ones are', async () => {
   if (!linux) return
   const one = spawner()
   for (const look of [1, 2]) assert.is(one.originOf(process.pid), undefined, `look ${look}`)

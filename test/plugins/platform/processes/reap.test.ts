@@ -73,7 +73,7 @@ test('this process and its ancestors are spared, and their groups are not signal
   })
 })
 
-test('children of marked daemons and of parents of some are spared', () => {
+test('children of a marked daemon, and of this one when it has started some, are spared', () => {
   const found = [info(70, 50, 70), info(71, 70, 71), info(80, 1, 80)]
   const spares = { targets: [[-80, [80]]], stale: [] }
   assert.equal(plan(found, [50, 70, 71, 80]), spares)

@@ -89,7 +89,7 @@ test('an agent reads its inbox without naming its session', async ({ scene }) =>
   assert.ok(JSON.parse(stdout).messages.some((one: Reply) => one.id === id))
 })
 
-test('svc channel follow prints a table that fits the terminal', async ({ scene }) => {
+test('a followed channel is printed as a table that fits the terminal', async ({ scene }) => {
   const over = new AbortController()
   let shown = ''
   const text = 'a text that is so long that it does not stand in one line of a terminal that has 80 columns'

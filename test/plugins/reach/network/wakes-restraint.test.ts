@@ -92,7 +92,7 @@ test('a turn started by another agent runs only network commands by argv, and re
   assert.equal(wordsOf(`a 'b c'"d"e ""`), ['a', 'b cde', ''])
 })
 
-test('an allow-all agent changes nothing in a turn started by a message, and anything in its own', async () => {
+test('an approve-all agent changes nothing in a turn started by a message, and anything in its own', async () => {
   const { root, say, settled, at, events, prompt, close } = await openScene()
   try {
     const file = path.join(root, 'note.txt')
@@ -132,7 +132,7 @@ test('an allow-all agent changes nothing in a turn started by a message, and any
   }
 })
 
-test('an allow-all agent is kept asking in a turn started by a message, and not in its own', async () => {
+test('an approve-all agent is kept asking in a turn started by a message, and not in its own', async () => {
   const { say, settled, at, events, prompt, close } = await openScene({ flags: '--modes=default,bypassPermissions' })
   try {
     assert.is(said(await prompt(at('bob'), 'mode')), 'mode bypassPermissions\n')

@@ -33,7 +33,7 @@ test('a disabled configuration hook disables that of an agent, and its program e
   assert.equal(new Set(runs.map(({ source }) => source)), new Set(['agent_definition']))
 })
 
-test('only disabled hooks cause no wait, and one of another event shadows nothing', async () => {
+test('disabled hooks alone cause no wait, and one of another event shadows nothing', async () => {
   await scene.agent('free')
   await scene.configure({ mark: { event: 'turn.start', command: '/bin/false', mode: 'sync', enabled: false } })
   const { at, id } = await scene.session('free')

@@ -161,7 +161,7 @@ test('a server with a failed sandbox is refused and never started without one', 
   }
 })
 
-test('a server started by the agent itself is not confined by the daemon', async ({ scene }) => {
+test('a server with a sandbox is not handed to an agent that would start it', async ({ scene }) => {
   const at = (await scene.world.session('outside', { sandbox: 'none' })).at
   const handed = JSON.parse(said(await scene.world.prompt(at, 'handed'))).map(({ name }: { name: string }) => name)
   assert.ok(handed.includes('plain') && handed.includes('own'))

@@ -24,7 +24,7 @@ const name = (id: string) => eventually<string>(async () => (await world.row(id)
 const warnings = (events: readonly Reply[]) =>
   events.filter(({ type }) => type === 'runtime_warning').map(({ content }) => content.warning)
 
-test('a session title from an agent before the first prompt is ignored', async () => {
+test('a session title made from the start-up instructions is ignored', async () => {
   const { id, at } = await world.session('plain')
   const title = `You are the agent plain, in session ${id}, workspace w at /tmp/rea`
   await world.prompt(at, `${update({ sessionUpdate: 'session_info_update', title })}\nsay hello`)
