@@ -33,7 +33,7 @@ const inFolder =
 export const behaviours: Readonly<Record<string, readonly Behaviour[]>> = {
   workspaces: [
     {
-      name: 'a folder becomes a workspace, is found by id, name and path, and goes',
+      name: 'a folder becomes a workspace, is found by id, name and path, and is deleted',
       check: inFolder(async ({ request }, root) => {
         const creation = await request('POST', '/api/workspaces', { root_dir: root, name: 'shop' })
         assert.equal(creation.status, 201, textOf(creation))
@@ -55,7 +55,7 @@ export const behaviours: Readonly<Record<string, readonly Behaviour[]>> = {
       }),
     },
     {
-      name: 'a folder is one workspace, and what is no folder is none',
+      name: 'a folder is one workspace, and a path without a folder is refused',
       check: inFolder(async ({ request }, root) => {
         const { body } = await request('POST', '/api/workspaces', { root_dir: root })
         await request('POST', '/api/workspaces', { root_dir: root })
@@ -69,7 +69,7 @@ export const behaviours: Readonly<Record<string, readonly Behaviour[]>> = {
   ],
   vault: [
     {
-      name: 'a secret is listed without its value, counts its versions, outlives a rotation of the key, and goes',
+      name: 'a secret is listed without its value, counts its versions, survives a key rotation, and is deleted',
       check: async ({ request }) => {
         const [ref, values] = ['vault:hooks/behaviour/token', ['behaviour-secret-1', 'behaviour-secret-2']]
         const replies: Reply[] = []
@@ -121,7 +121,7 @@ export const behaviours: Readonly<Record<string, readonly Behaviour[]>> = {
   ],
   trust: [
     {
-      name: 'trust is given to reviewed content alone, ends with a change of a file, and can be taken back',
+      name: 'trust applies only to reviewed content, ends with a change of a file, and can be revoked',
       check: inFolder(async ({ request }, root) => {
         const file = path.join(root, '.svc', 'agents', 'behaviour', 'AGENT.md')
         await mkdir(path.dirname(file), { recursive: true })
@@ -147,7 +147,7 @@ export const behaviours: Readonly<Record<string, readonly Behaviour[]>> = {
   ],
   notifications: [
     {
-      name: 'a preset has a name of its own, is switched on and off, and goes; a built-in one stays',
+      name: 'a preset has a unique name, is enabled and disabled, and deleted; a built-in one stays',
       check: async ({ request }) => {
         const at = '/api/notifications/presets'
         const preset = { name: 'behaviour', events: ['task.failed'], targets: [], enabled: false }
@@ -189,7 +189,7 @@ export const behaviours: Readonly<Record<string, readonly Behaviour[]>> = {
   ],
   events: [
     {
-      name: 'each change is one event, in order and with its subject, and is there before the reply',
+      name: 'each change is one event, in order and with its subject, and is readable before the reply',
       check: inFolder(async ({ request }, root) => {
         const last = (await request('GET', '/api/logs?limit=1')).body.last_seq
         const { id } = (await request('POST', '/api/workspaces', { root_dir: root })).body.workspace
@@ -214,7 +214,7 @@ export const behaviours: Readonly<Record<string, readonly Behaviour[]>> = {
   ],
   heartbeats: [
     {
-      name: 'an agent that there is not has no heartbeat, and is not woken',
+      name: 'an unknown agent has no heartbeat and is not woken',
       check: async ({ request }) => {
         const at = '/api/agents/behaviour-none/heartbeat'
         const status = await request('GET', `${at}/status`)

@@ -21,7 +21,7 @@ export function extensionContract(folder: string): void {
       setTimeout(() => process.exit(), EXIT_MS).unref()
     })
 
-    test('it loads alone', async () => {
+    test('the extension loads alone', async () => {
       started = await StartedExtension.start(folder)
       assert.deepEqual(faultsOf(started), [])
     })
@@ -38,12 +38,12 @@ export function extensionContract(folder: string): void {
       if (code) describesItself((await import(pathToFileURL(code.module).href)).default)
     })
 
-    then('the modules of its commands load', async extension => {
+    then('the modules of the commands load', async extension => {
       const { code } = installedOf(extension)
       if (code) await commandsLoad((await import(pathToFileURL(code.module).href)).default)
     })
 
-    then('in the place of a plugin, it has what others rely on', async extension => {
+    then('a replacement has the services, hooks and routes of its plugin', async extension => {
       const { code, manifest } = installedOf(extension)
       const replaced = inTree.find(({ name }) => name === manifest.replaces)
       if (code && replaced) servesAsMuchAs(replaced, (await import(pathToFileURL(code.module).href)).default)
@@ -55,7 +55,7 @@ export function extensionContract(folder: string): void {
       return code && inTree.find(({ name }) => name === manifest.replaces)
     }
 
-    then('in the place of a plugin, its routes answer as those of that one', async extension => {
+    then('the routes of a replacement answer like those of its plugin', async extension => {
       const replaced = replacedBy(extension)
       if (!replaced) return
       const original = await StartedExtension.plain()
@@ -66,14 +66,14 @@ export function extensionContract(folder: string): void {
       }
     })
 
-    then('in the place of a plugin, it behaves as others rely on', async extension => {
+    then('a replacement passes the behaviour checks of its plugin', async extension => {
       for (const { name, check } of behaviours[replacedBy(extension)?.name ?? ''] ?? [])
         await check(extension).catch(error => {
           throw new Error(`${name}: ${messageOf(error)}`, { cause: error })
         })
     })
 
-    then('its probes of the doctor answer in time', async extension => {
+    then('the doctor probes of the extension answer in time', async extension => {
       await extension.time.during(answersInTime(extension.inside, extension.name))
     })
 
