@@ -669,8 +669,8 @@ test('the README of a plugin names each of its rooms, and that of a group each o
 })
 
 test('the README of a folder of the kernel names each of its files', () => {
-  const told = ['kernel', 'kernel/host', 'kernel/http', 'kernel/records', 'kernel/store']
-  const untold = told.flatMap(folder => {
+  const folders = ['kernel', 'kernel/host', 'kernel/http', 'kernel/records', 'kernel/store']
+  const untold = folders.flatMap(folder => {
     const readme = readFileSync(path.join(root, folder, 'README.md'), 'utf8')
     const own = tree.filter(({ file }) => path.dirname(file) === folder)
     return own.map(({ file }) => file).filter(file => !readme.includes(`\`${path.basename(file)}\``))

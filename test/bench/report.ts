@@ -66,10 +66,10 @@ export class Report {
   #judge({ what, value, target }: Row): string {
     if (target === undefined) return ''
     const text = 'atLeast' in target ? `at least ${target.atLeast}` : `at most ${target.atMost}`
-    const told = target.unit === undefined ? text : `${text} ${target.unit}`
-    if (value === undefined) return `${told}, not measured`
+    const figure = target.unit === undefined ? text : `${text} ${target.unit}`
+    if (value === undefined) return `${figure}, not measured`
     const holds = 'atLeast' in target ? value >= target.atLeast : value <= target.atMost
     ;(holds ? this.#reached : this.#missed).push(what)
-    return holds ? told : `${told}  MISSED`
+    return holds ? figure : `${figure}  MISSED`
   }
 }

@@ -157,7 +157,7 @@ async function startedSession(context: Context): Promise<Row> {
   const { temp, program, quick } = context
   const agent = Child.start<AcpAgent>(program('acp-agent'))
   const port = await agent.call('listen', true)
-  const begun = await Promise.all(
+  const replies = await Promise.all(
     [true, false].map(async hosted => {
       const home = makeHome(temp, `tools-hosted-${hosted}`)
       writeFileSync(path.join(home.home, 'config.json'), JSON.stringify({ http: { port: 0 }, mcp: { hosted } }))
@@ -172,7 +172,7 @@ async function startedSession(context: Context): Promise<Row> {
       return { socket: home.socket, daemon, work }
     }),
   )
-  const start = (at: (typeof begun)[number] | undefined) => async () => {
+  const start = (at: (typeof replies)[number] | undefined) => async () => {
     const { socket = '', work = '' } = at ?? {}
     const body = JSON.stringify({ workspace_path: work, agent_name: 'scripted', sandbox: 'none' })
     const began = performance.now()
@@ -189,9 +189,9 @@ async function startedSession(context: Context): Promise<Row> {
     await call(socket, 'POST', `${place}/stop`, '{}')
     return elapsed
   }
-  const [ours, bare] = begun
+  const [ours, bare] = replies
   const { a, b, ratio } = await pairs(quick ? 3 : 15, start(ours), start(bare))
-  for (const { daemon } of begun) await daemon.stop()
+  for (const { daemon } of replies) await daemon.stop()
   await agent.kill()
   return {
     what: 'first turn of a session that is handed the daemon as an MCP server',

@@ -10,9 +10,9 @@ import * as assert from 'uvu/assert'
 import { typescript } from '../harness/run-typescript.js'
 
 const program = fileURLToPath(new URL('../fixtures/run-cached.ts', import.meta.url))
-const codeOf = (said: string) =>
+const codeOf = (output: string) =>
   `(function (require, module, moduleUrl, importForeign) {
-    module.exports = { said: '${said} ' + typeof require('node:fs').readFileSync, load: url => importForeign(url) }
+    module.exports = { said: '${output} ' + typeof require('node:fs').readFileSync, load: url => importForeign(url) }
   })`
 
 interface Cached {

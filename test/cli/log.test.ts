@@ -112,8 +112,8 @@ test('an unwritable log blocks no caller and later reports the missing lines', (
   now += 60_000
   log.write('there\n')
   log.write('again\n')
-  const [told = '', ...rest] = readFileSync(path, 'utf8').split('\n')
-  assert.match(JSON.parse(told).msg, /; lines lost: 2$/)
+  const [firstLine = '', ...rest] = readFileSync(path, 'utf8').split('\n')
+  assert.match(JSON.parse(firstLine).msg, /; lines lost: 2$/)
   assert.equal(rest, ['there', 'again', ''])
 })
 

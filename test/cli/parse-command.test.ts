@@ -104,8 +104,8 @@ test('the definitions have every command with its options', async () => {
   )
   for (const [at, one] of entries.entries()) {
     assert.is(definitions[at]?.description.trim(), one.summary)
-    const told = definitions[at]?.options.map(({ definition }) => definition).join('\n') ?? ''
-    for (const { name } of ownOptionsOf(one)) assert.match(told, `--${name}`, one.path)
+    const text = definitions[at]?.options.map(({ definition }) => definition).join('\n') ?? ''
+    for (const { name } of ownOptionsOf(one)) assert.match(text, `--${name}`, one.path)
   }
 })
 

@@ -23,12 +23,12 @@ function inApp(daemon: FakeDaemon) {
   })
   return async (...args: string[]) => {
     const ran = await runCli(daemon.home, args, { data, root: dist, cwd: app.root_dir })
-    const asked = daemon.asked
+    const requests = daemon.asked
       .splice(0)
       .filter(({ url }) => !url.startsWith('/api/workspaces?') && url !== '/api/workspaces')
     return {
       ...ran,
-      asked: asked.map(({ url, body }) => (body === undefined ? url : `${url} ${JSON.stringify(body)}`)),
+      asked: requests.map(({ url, body }) => (body === undefined ? url : `${url} ${JSON.stringify(body)}`)),
     }
   }
 }

@@ -80,7 +80,7 @@ test('an agent without a login, one that refuses it, and an invalid agent are re
 }) => {
   const offers = (methods: object[]) =>
     `require('readline').createInterface({input:process.stdin}).on('line',l=>{const{id,method}=JSON.parse(l);console.log(JSON.stringify(method==='initialize'?{id,result:{authMethods:${JSON.stringify(methods)}}}:{id,error:{message:'not today'}}))})`
-  for (const [script, said] of [
+  for (const [script, output] of [
     [offers([]), /offers no way to log in/],
     [offers([{ id: 'a', name: 'A' }]), /acme: authenticate: not today/],
     ['process.exit(3)', /its program ended \(3\)/],
@@ -89,7 +89,7 @@ test('an agent without a login, one that refuses it, and an invalid agent are re
     daemon.reply('GET /api/providers/acme', 200, { ...provider({}), command: `${process.execPath} ${bin}/agent.cjs` })
     const { code, stderr } = await logIn(daemon, bin, [])
     assert.is.not(code, 0)
-    assert.match(stderr, said)
+    assert.match(stderr, output)
   }
 })
 
@@ -97,11 +97,11 @@ test('a missing terminal, command or program and a failed login each name the ne
   daemon,
   bin,
 }) => {
-  const fails = async (auth: object, said: RegExp, onTerminal = true) => {
+  const fails = async (auth: object, output: RegExp, onTerminal = true) => {
     daemon.reply('GET /api/providers/acme', 200, provider(auth))
     const { code, stderr } = await logIn(daemon, bin, onTerminal ? [] : undefined)
     assert.is.not(code, 0)
-    assert.match(stderr, said)
+    assert.match(stderr, output)
   }
   await fails({ login_command: 'acme login' }, /terminal_missing[\s\S]*acme login/, false)
   await fails({}, /provider_login_unavailable[\s\S]*svc vault put/)

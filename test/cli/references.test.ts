@@ -200,8 +200,8 @@ test('a bridge is found by @last, prefix and display name, also as one of severa
   const manifest = await requestOf('bridge', 'manifest', 'slack', '@last')
   assert.is(manifest?.url, '/api/bridges/providers/slack/manifest?instance=bri_ac00000000000000')
   const room = ['--delivery-mode', 'direct-send', '--scope', 'global', '--group-id', 'C1']
-  const told = await requestOf('task', 'notification', 'add', 'task_ac00000000000000', 'Support', ...room)
-  assert.match(JSON.stringify(told?.body), '"bri_bc00000000000000"')
+  const request = await requestOf('task', 'notification', 'add', 'task_ac00000000000000', 'Support', ...room)
+  assert.match(JSON.stringify(request?.body), '"bri_bc00000000000000"')
 })
 
 test.run()

@@ -246,8 +246,8 @@ test('help explains a glossary word before the commands of the group with the sa
 })
 
 test('the exit statuses are the documented ones', () => {
-  const told = [...rules.matchAll(/^\| (\d+) \|/gm)].map(([, status]) => Number(status))
-  assert.equal(told, Object.values(exitCodes))
+  const documented = [...rules.matchAll(/^\| (\d+) \|/gm)].map(([, status]) => Number(status))
+  assert.equal(documented, Object.values(exitCodes))
 })
 
 test.run()

@@ -191,13 +191,13 @@ test('a missing daemon exits with 3 and the next step', async ({ daemon }) => {
   await daemon.stop()
   const human = await runCli(home, ['thing', 'list'])
   assert.is(human.code, 3)
-  const said = [
+  const outputs = [
     `error: no daemon is running at ${home}; start one: svc daemon start`,
     '  code: no_daemon',
     `  cause: connect ENOENT ${home}/daemon.sock`,
     '  next: svc daemon start',
   ]
-  assert.is(human.stderr, `${said.join('\n')}\n`)
+  assert.is(human.stderr, `${outputs.join('\n')}\n`)
   const json = await runCli(home, ['thing', 'list', '--json'])
   assert.is(json.code, 3)
   assert.is(JSON.parse(json.stdout).code, 'no_daemon')

@@ -64,12 +64,12 @@ test('a cut stream resumes after the last id, without gap or repetition', async 
         .map(line => JSON.parse(line).sequence),
       [1, 2, 3, 4],
     )
-    const asked = daemon.asked.filter(({ url }) => url.includes('/stream'))
+    const requests = daemon.asked.filter(({ url }) => url.includes('/stream'))
     assert.equal(
-      asked.map(({ headers }) => headers['last-event-id']),
+      requests.map(({ headers }) => headers['last-event-id']),
       [undefined, '2', '3'],
     )
-    assert.ok(asked.every(({ url }) => url.endsWith('?frames=raw')))
+    assert.ok(requests.every(({ url }) => url.endsWith('?frames=raw')))
   } finally {
     await daemon.remove()
   }

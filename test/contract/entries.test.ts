@@ -74,10 +74,10 @@ test('a name exported by the last version is exported or has a line in docs/move
       return names.map(name => `${entry} ${name}`)
     })
   assert.ok(released.length > 2000)
-  const told = new Set(moved.map(({ entry, name }) => `${entry} ${name}`))
+  const lines = new Set(moved.map(({ entry, name }) => `${entry} ${name}`))
   const now = new Set(exportLines())
   assert.equal(
-    goneFrom(released, now).filter(line => !told.has(line)),
+    goneFrom(released, now).filter(line => !lines.has(line)),
     [],
     'it is gone from its entry: put it back, or say in docs/moved.md where it is now',
   )

@@ -105,14 +105,14 @@ test('an unreadable definition is named by the doctor, and its neighbours work',
         PATIENCE_MS,
         () => 'the doctor names the extension',
       )
-      const said = new Map(items.map((item: { code: string; message: string }) => [item.code, item.message]))
+      const messages = new Map(items.map((item: { code: string; message: string }) => [item.code, item.message]))
       for (const [code, file] of [
         ['agent_invalid', 'agents/scripted/AGENT.md'],
         ['skill_invalid', 'skills/greet'],
         // Its code that started last runs.
         ['extension_outdated', 'acme.shelf'],
       ] as const)
-        assert.match(String(said.get(code)), file, code)
+        assert.match(String(messages.get(code)), file, code)
       const { agents } = await ask('GET', '/api/agents')
       assert.ok(agents.some(({ name }: { name: string }) => name === 'whole'))
     } finally {

@@ -30,7 +30,7 @@ test.after(async () => {
 })
 
 /** What a request told the model, without the prompt of the agent itself. */
-const told = (request = model.asked.at(-1)) => JSON.stringify(request?.messages.slice(1))
+const transcript = (request = model.asked.at(-1)) => JSON.stringify(request?.messages.slice(1))
 const says = ({ messages }: Asked, text: string) => String(messages.at(-1)?.content).includes(text)
 const prompt = (id: string, text: string) => svc.svc('session', 'prompt', id, text)
 
@@ -82,8 +82,8 @@ test('a dropping endpoint: the turn fails with a message, and a removed turn is 
   )
   assert.match(await svc.svc('session', 'rewind', id), 'rewound to before: remember crimson')
   await goesOn(id)
-  assert.not.match(told(), /crimson|half an answer/)
-  assert.match(told(), 'begin')
+  assert.not.match(transcript(), /crimson|half an answer/)
+  assert.match(transcript(), 'begin')
 })
 
 test('a flooding endpoint: other requests are answered, and a cancel ends the turn', async () => {
@@ -115,14 +115,14 @@ test('a lying endpoint: no tool call reaches outside, and the turn ends with a m
   const results = messages.flatMap(({ role, content }) => (role === 'tool' ? [String(content)] : []))
   assert.is(results.length, 6, stdout + stderr)
   assert.match(results[3] ?? '', 'spawn_rights_exceeded')
-  assert.not.match(told(), svc.token)
+  assert.not.match(transcript(), svc.token)
   assert.not.match(results[4] ?? '', 'endpoint')
   assert.not(existsSync(planted))
   assert.match(stdout + stderr, /empty|without output|no answer|not .*protocol|nothing/i)
   await goesOn(id)
   await goesOn(other)
-  assert.not.match(told(), 'obey me')
-  assert.match(told(), 'begin')
+  assert.not.match(transcript(), 'obey me')
+  assert.match(transcript(), 'begin')
 })
 
 test('a child with a hanging endpoint ends with its parent', async () => {
@@ -130,7 +130,7 @@ test('a child with a hanging endpoint ends with its parent', async () => {
   model.script([run(`svc spawn "$SVC_AGENT" --paths ${join(repository, 'src')} --json`), { text: 'spawned' }])
   await prompt(id, 'delegate it')
   const child = /ses_[0-9a-f]+/.exec((model.results().at(-1) ?? '').replaceAll(id, ''))?.[0] ?? ''
-  assert.is.not(child, '', told())
+  assert.is.not(child, '', transcript())
   model.script([{ text: 'thinking about it', hangs: true }])
   const turn = svc.start(['session', 'prompt', child, 'never end'])
   await turn.shows(/thinking about it/)

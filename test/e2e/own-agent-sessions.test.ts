@@ -27,7 +27,7 @@ test.after(async () => {
 })
 
 /** What a request told the model, without the prompt of the agent itself. */
-const told = (request = model.asked.at(-1)) => JSON.stringify(request?.messages.slice(1))
+const transcript = (request = model.asked.at(-1)) => JSON.stringify(request?.messages.slice(1))
 /** What a request said last. */
 const last = ({ messages }: Asked) => messages.at(-1)!
 const says = (request: Asked, text: string) => String(last(request).content).includes(text)
@@ -54,20 +54,24 @@ for (const sandbox of ['none', 'default']) {
       // A model takes a while: guidance that came meanwhile is in time.
       return last(request).role === 'tool' ? { text: 'I go on.', sleepMs: 10_000 } : { text: 'I take the left door.' }
     })
-    const begun = model.asked.length
+    const requestCount = model.asked.length
     const turn = svc.start(['session', 'prompt', id, 'go slowly'])
     await until(
-      () => model.asked.length > begun || undefined,
+      () => model.asked.length > requestCount || undefined,
       MS,
       () => `a request\n${turn.text()}`,
     )
     await svc.svc('session', 'steer', id, 'use the left door')
     writeFileSync(file('go'), '')
-    const steered = await until(() => model.asked.slice(begun).find(asked => says(asked, 'left door')), MS, turn.text)
+    const steered = await until(
+      () => model.asked.slice(requestCount).find(asked => says(asked, 'left door')),
+      MS,
+      turn.text,
+    )
     await turn.ended
     const roles = steered.messages.slice(1).map(({ role }) => role)
-    assert.equal(roles, ['user', 'assistant', 'tool', 'user'], told(steered))
-    assert.match(told(steered), 'tooled')
+    assert.equal(roles, ['user', 'assistant', 'tool', 'user'], transcript(steered))
+    assert.match(transcript(steered), 'tooled')
   })
 
   test(`${where} a removed turn is not replayed, and earlier turns are`, async () => {
@@ -75,12 +79,12 @@ for (const sandbox of ['none', 'default']) {
     model.script([{ text: 'noted the first' }, { text: 'noted the second' }, { text: 'the first' }])
     await prompt(id, 'remember blue')
     await prompt(id, 'remember crimson')
-    assert.match(told(), 'blue')
+    assert.match(transcript(), 'blue')
     assert.match(await svc.svc('session', 'rewind', id), 'rewound to before: remember crimson')
     await prompt(id, 'which colour?')
-    assert.match(told(), 'remember blue')
-    assert.match(told(), 'noted the first')
-    assert.not.match(told(), /crimson|the second/)
+    assert.match(transcript(), 'remember blue')
+    assert.match(transcript(), 'noted the first')
+    assert.not.match(transcript(), /crimson|the second/)
   })
 
   test(`${where} a fork continues the conversation in its own files`, async () => {
@@ -91,12 +95,12 @@ for (const sandbox of ['none', 'default']) {
     const { session } = reply
     assert.is.not(session.workspace_path, repository)
     await prompt(session.id, 'write it down')
-    assert.match(told(), 'remember turquoise')
-    assert.ok(existsSync(join(session.workspace_path, 'forked.txt')), told())
+    assert.match(transcript(), 'remember turquoise')
+    assert.ok(existsSync(join(session.workspace_path, 'forked.txt')), transcript())
     assert.not(existsSync(join(repository, 'forked.txt')))
     model.script([{ text: 'nothing of it' }])
     await prompt(id, 'what do you know?')
-    assert.not.match(told(), 'write it down')
+    assert.not.match(transcript(), 'write it down')
   })
 
   test(`${where} a child is limited to the tools it was granted and refused others`, async () => {
@@ -105,7 +109,7 @@ for (const sandbox of ['none', 'default']) {
     model.script([spawn('/'), spawn(join(repository, 'src')), { text: 'spawned' }])
     await prompt(id, 'delegate it')
     const [more, less = ''] = model.results()
-    assert.match(more ?? '', /spawn_rights_exceeded/, told())
+    assert.match(more ?? '', /spawn_rights_exceeded/, transcript())
     const child = /ses_[0-9a-f]+/.exec(less.replaceAll(id, ''))?.[0] ?? ''
     assert.is.not(child, '', less)
     const outside = join(repository, 'child.txt')
@@ -118,8 +122,8 @@ for (const sandbox of ['none', 'default']) {
     ])
     await prompt(child, 'look around')
     const results = model.results()
-    for (const refused of results.slice(0, 3)) assert.match(refused, /outside of the workspace/, told())
-    assert.match(results[3] ?? '', /spawned without the tool/, told())
+    for (const refused of results.slice(0, 3)) assert.match(refused, /outside of the workspace/, transcript())
+    assert.match(results[3] ?? '', /spawned without the tool/, transcript())
     assert.not(existsSync(outside))
   })
 
@@ -132,7 +136,7 @@ for (const sandbox of ['none', 'default']) {
       { text: 'refused' },
     ])
     await prompt(id, 'write it')
-    assert.is(model.results().length, 3, told())
+    assert.is(model.results().length, 3, transcript())
     assert.not(existsSync(join(repository, 'denied.txt')))
   })
 
@@ -148,12 +152,12 @@ for (const sandbox of ['none', 'default']) {
     await svc.svc('session', 'cancel', id)
     await turn.ended
     assert.match(await prompt(id, 'go on'), 'after the cancel')
-    assert.match(told(), 'remember violet')
+    assert.match(transcript(), 'remember violet')
     await svc.svc('daemon', 'restart')
     assert.match(await prompt(id, 'and now'), 'after the restart')
     const roles = (model.asked.at(-1)?.messages ?? []).slice(1).map(({ role }) => role)
     // Loaded word for word, and not told as a summary.
-    assert.equal(roles, ['user', 'assistant', 'user', 'assistant', 'user'], told())
+    assert.equal(roles, ['user', 'assistant', 'user', 'assistant', 'user'], transcript())
   })
 }
 

@@ -73,8 +73,8 @@ test('svc run repairs a repository: questions are answered, the test passes, and
   child.stdout.setEncoding('utf8').on('data', text => {
     stdout += text
     // A person answers when the question is there.
-    const asked = stdout.match(/\? (?:run|edit): [\s\S]*?instead: /g)?.length ?? 0
-    for (; answered < asked; answered++) setTimeout(() => child.stdin.write('y'), 500)
+    const questionCount = stdout.match(/\? (?:run|edit): [\s\S]*?instead: /g)?.length ?? 0
+    for (; answered < questionCount; answered++) setTimeout(() => child.stdin.write('y'), 500)
   })
   const code = await new Promise(resolve => child.once('close', resolve))
   const shown = stripVTControlCharacters(stdout)

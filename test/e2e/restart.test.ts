@@ -82,22 +82,25 @@ async function begin(at: Installed): Promise<string> {
 test('svc daemon restart replaces the daemon, and the new daemon serves the operation', async ({ at }) => {
   await at.svc('daemon', 'start')
   const before = await answers(at)
-  const said = await at.json<{ status: string; pid: number; old_pid: number; operation_id: string }>(
+  const reply = await at.json<{ status: string; pid: number; old_pid: number; operation_id: string }>(
     'daemon',
     'restart',
   )
-  assert.equal([said.status, said.old_pid, said.pid], ['restarted', before, await answers(at)])
-  assert.is.not(said.pid, before)
-  const { status, text } = await at.request('socket', 'GET', `${path}/${said.operation_id}`)
+  assert.equal([reply.status, reply.old_pid, reply.pid], ['restarted', before, await answers(at)])
+  assert.is.not(reply.pid, before)
+  const { status, text } = await at.request('socket', 'GET', `${path}/${reply.operation_id}`)
   const operation = JSON.parse(text)
   assert.equal(
     [status, operation.status, operation.old_pid, operation.new_pid],
-    [200, 'ready', before, said.pid],
+    [200, 'ready', before, reply.pid],
     'by the new daemon',
   )
   assert.is(statSync(join(at.home, 'restarts')).mode & 0o777, 0o700)
-  assert.match(await at.svc('daemon', 'restart'), new RegExp(`^daemon restarted \\(pid ${said.pid}, now \\d+\\), http`))
-  await settled(at, said.operation_id)
+  assert.match(
+    await at.svc('daemon', 'restart'),
+    new RegExp(`^daemon restarted \\(pid ${reply.pid}, now \\d+\\), http`),
+  )
+  await settled(at, reply.operation_id)
 })
 
 test('svc daemon restart without a daemon starts one', async ({ at }) => {

@@ -193,9 +193,9 @@ test('files are attached to a prompt, and a path that is no file is refused befo
   assert.is((await at.json<{ sessions: unknown[] }>('session', 'list')).sessions.length, before.sessions.length)
 
   const first = ['--attach', 'notes.md', '--prompt', 'say first']
-  const begun = await at.run(['session', 'new', '--agent', 'asks', ...first], repository)
-  assert.is(begun.code, 0, begun.stderr)
-  const [, id = ''] = /(ses_\w+)/.exec(begun.stdout) ?? []
+  const creation = await at.run(['session', 'new', '--agent', 'asks', ...first], repository)
+  assert.is(creation.code, 0, creation.stderr)
+  const [, id = ''] = /(ses_\w+)/.exec(creation.stdout) ?? []
   const prompted = await at.run(['session', 'prompt', id, '--attach', 'notes.md', 'say second'], repository)
   assert.is(prompted.code, 0, prompted.stderr)
   const { events } = await at.json<{ events: { content: { attachments?: unknown[] } }[] }>(

@@ -164,9 +164,9 @@ async function sandboxed(home: string): Promise<string> {
 }
 
 watched('under the unit of a user an agent runs in its sandbox, and its shell works', async () => {
-  const said = await sandboxed(join(user, '.svc'))
-  assert.match(said, 'shell works in')
-  assert.match(said, 'git works')
+  const output = await sandboxed(join(user, '.svc'))
+  assert.match(output, 'shell works in')
+  assert.match(output, 'git works')
 })
 
 watched('under the unit of the machine an agent runs in its sandbox, and its shell works', async () => {
@@ -182,9 +182,9 @@ watched('under the unit of the machine an agent runs in its sandbox, and its she
   systemd.systemctl('daemon-reload')
   systemd.systemctl('start', 'svc.service')
   assert.is(systemd.property('svc.service', 'ActiveState'), 'active')
-  const said = await sandboxed(home)
-  assert.match(said, 'shell works in')
-  assert.match(said, 'git works')
+  const output = await sandboxed(home)
+  assert.match(output, 'shell works in')
+  assert.match(output, 'git works')
   systemd.systemctl('stop', 'svc.service')
   assert.is(systemd.property('svc.service', 'Result'), 'success')
 })

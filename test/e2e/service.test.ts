@@ -39,9 +39,9 @@ class Managed {
       const lines = (rest + text).split('\n')
       rest = lines.pop() ?? ''
       for (const line of lines) {
-        const said = JSON.parse(line)
-        if (said.bound) isBound = true
-        else this.messages.push(said)
+        const message = JSON.parse(line)
+        if (message.bound) isBound = true
+        else this.messages.push(message)
       }
     })
     await until(
@@ -344,8 +344,8 @@ test('sockets of the manager are served and kept; a wrong socket is refused with
     const ran = await on.at.run(['status', '--json'])
     return ran.code === 0 ? ran : undefined
   }
-  const asked = await until(answered, PATIENCE_MS, () => `an answer${on.at.logTail()}`)
-  assert.is(JSON.parse(asked.stdout).daemon.http_port, port)
+  const reply = await until(answered, PATIENCE_MS, () => `an answer${on.at.logTail()}`)
+  assert.is(JSON.parse(reply.stdout).daemon.http_port, port)
   assert.is((await on.at.request('tcp', 'GET', '/api/status')).status, 200)
   await on.at.svc('daemon', 'stop')
   assert.is((await good.ended).code, 0)

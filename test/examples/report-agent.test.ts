@@ -272,13 +272,13 @@ test('the agent follows simple patterns of .gitignore at a bounded cost', () => 
 })
 
 test('directives are read from a prompt and not from the definition of the agent', () => {
-  const said = (text: string) => readDirectives([{ type: 'text', text }])
-  assert.equal(said('report to the team, and pause for a moment'), { target: REPORT, pauseMs: 0 })
-  assert.equal(said('Report to `docs/my report.md`. pause 50ms between steps'), {
+  const directives = (text: string) => readDirectives([{ type: 'text', text }])
+  assert.equal(directives('report to the team, and pause for a moment'), { target: REPORT, pauseMs: 0 })
+  assert.equal(directives('Report to `docs/my report.md`. pause 50ms between steps'), {
     target: 'docs/my report.md',
     pauseMs: 50,
   })
-  assert.equal(said('report to a.md\nreport to (b) or report to docs/c.md, pause 90s between steps'), {
+  assert.equal(directives('report to a.md\nreport to (b) or report to docs/c.md, pause 90s between steps'), {
     target: 'docs/c.md',
     pauseMs: 5_000,
   })
@@ -286,7 +286,7 @@ test('directives are read from a prompt and not from the definition of the agent
   const [, head, body] = /^---\n(.*?)\n---\n(.*)$/s.exec(definition)!
   assert.equal(parse(head!), { name: 'report', permissions: 'approve-reads', command: 'svc-report-agent' })
   assert.ok(body!.trim() !== '')
-  assert.equal(said(definition), { target: REPORT, pauseMs: 0 })
+  assert.equal(directives(definition), { target: REPORT, pauseMs: 0 })
 })
 
 test.run()

@@ -45,9 +45,9 @@ test('a home with data and without a catalog is not new; a new catalog starts on
 
     await writeFile(path.join(world.home, 'svc.db-mark'), 'what is left')
     // As a kill leaves one between its file and the catalog: nobody was told of it.
-    const begun = path.join(world.home, 'sessions', 'ses_0123456789abcdef')
-    await mkdir(begun)
-    await writeFile(path.join(begun, 'meta.json'), '{}')
+    const session = path.join(world.home, 'sessions', 'ses_0123456789abcdef')
+    await mkdir(session)
+    await writeFile(path.join(session, 'meta.json'), '{}')
     await world.restart({ newCatalog: true })
     const aside = (await readdir(world.home)).find(name => name.startsWith('catalog-'))
     assert.equal(await readdir(path.join(world.home, aside ?? '')), ['svc.db-mark'])

@@ -207,12 +207,12 @@ test('a waiting process gets the lock when it is released', async () => {
 
 test('the start time of the holder is the recorded one, or unknown', async () => {
   const home = newHome()
-  for (const [given, said] of [
+  for (const [given, refusal] of [
     ['boot-1:42', 'boot-1:42'],
     [undefined, 'unknown'],
   ]) {
     const lock = await acquireLock(home, clock, { startTime: given })
-    assert.is(readLock(home)?.startTime, said)
+    assert.is(readLock(home)?.startTime, refusal)
     await lock.release()
   }
 })

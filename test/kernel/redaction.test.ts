@@ -205,11 +205,11 @@ test('a registered value is redacted at every output, in every encoding', () =>
         if (line !== error) clean(JSON.stringify(line), JSON.stringify(writing).slice(1, -1), `${name} in the log`)
 
       const query = `?text=${encodeURIComponent(writing)}`
-      const told = async (url: string) =>
+      const replyText = async (url: string) =>
         (await kernel.kernel.inject({ method: 'GET', url: `/api/leaky/${url}${query}` })).body
       const json = JSON.stringify(writing).slice(1, -1)
-      for (const url of ['fault', 'own-words', 'stream']) clean(await told(url), json, `${name} by ${url}`)
-      await told('throw')
+      for (const url of ['fault', 'own-words', 'stream']) clean(await replyText(url), json, `${name} by ${url}`)
+      await replyText('throw')
       clean(JSON.stringify(kernel.log.at(-1)), json, `${name} thrown`)
       clean(JSON.stringify(kernel.kernel.host.faults().at(-1)), json, `${name} in the faults`)
 
@@ -218,7 +218,7 @@ test('a registered value is redacted at every output, in every encoding', () =>
       await self.tell(writing)
       const [emitted] = await self.kernel.needs.events.list({ name: Told.name, limit: 1000 }).then(all => all.slice(-1))
       clean(JSON.stringify(emitted), json, `${name} in an event`)
-      assert.is(await told('bytes'), writing, 'bytes are exempt')
+      assert.is(await replyText('bytes'), writing, 'bytes are exempt')
     }
     const { home } = kernel
     await kernel.kernel.host.unload('leaky')

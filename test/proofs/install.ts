@@ -100,8 +100,8 @@ function nameOf({ operation, at, again }: Kill): string {
   return `${operation} killed at call ${at}${again > 0 ? `, its start at call ${again}` : ''}`
 }
 
-function report(name: string, problems: readonly string[], begun: number, text: string): void {
-  const seconds = ((performance.now() - begun) / 1000).toFixed(1)
+function report(name: string, problems: readonly string[], startedAt: number, text: string): void {
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
   for (const problem of problems) console.log(`FAIL  ${name}  ${problem}`)
   if (problems.length === 0) console.log(`ok    ${name}  ${text}  ${seconds} s`)
 }

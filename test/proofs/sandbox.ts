@@ -186,13 +186,13 @@ try {
   const attack = async (name: string, sandbox: string) => {
     const root = makeWorkspace(name)
     const { at: session, text } = await turn(daemon, root, sandbox, JSON.stringify({ target }))
-    const told = JSON.parse(text.slice(text.indexOf('{'))) as Record<string, string>
+    const report = JSON.parse(text.slice(text.indexOf('{'))) as Record<string, string>
     await daemon.request('POST', `${session}/stop`)
     const after = [...planted(root).map(file => `planted ${path.relative(folder, file)}`)]
     if (left().length > 0) after.push('something outlived the session')
     cleanOutside()
-    const got = Object.keys(told).filter(way => told[way] === 'GOT')
-    return { ways: Object.keys(told), told, got: [...got, ...after] }
+    const got = Object.keys(report).filter(way => report[way] === 'GOT')
+    return { ways: Object.keys(report), told: report, got: [...got, ...after] }
   }
 
   const without = await attack('without', 'none')

@@ -160,8 +160,10 @@ async function tellByAgent(daemon: StartedDaemon): Promise<void> {
     await turn(daemon, at, steps, `I have ${encoded(chance.of(all), chance)} as well.`)
   }
   // The control is told as canaries are, in every encoding: where it is not found, the search would find no canary either.
-  const told = QUIET_WAYS.flatMap(way => controls.map((value, at) => [way, [encodingsInOrder[at]?.(value, chance)]]))
-  await turn(daemon, at, told, 'The control.')
+  const findings = QUIET_WAYS.flatMap(way =>
+    controls.map((value, at) => [way, [encodingsInOrder[at]?.(value, chance)]]),
+  )
+  await turn(daemon, at, findings, 'The control.')
   const { body: last } = await daemon.request('GET', `${at}/events?limit=1000&type=agent_message`)
   if (controlIn(JSON.stringify(last)) === undefined) wrong.push('the control is in no event of the session')
   for (const way of ['error', 'crash'])

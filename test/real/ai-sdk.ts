@@ -95,11 +95,11 @@ test('texts, thoughts, tools and questions are the parts of one message', async 
     question,
     'say two',
   ]
-  const asked = ask(at, lines.join('\n'))
+  const reply = ask(at, lines.join('\n'))
   const pending = await world.until(at, event => event.content.status === 'pending' && event.type === 'permission')
   const { request_id } = pending.content
   await world.kernel.request('POST', `${at}/approve`, { request_id, turn_id: pending.turn_id, decision: 'reject-once' })
-  const { message, error } = await asked
+  const { message, error } = await reply
   assert.is(error, undefined)
   const parts = message.parts.filter(({ type }: Reply) => type !== 'step-start')
   assert.equal(
@@ -124,10 +124,10 @@ test('a failed turn is an error, and a canceled one an end', async () => {
   const failed = await ask(at, 'say x\nerror -32000 no model')
   assert.match(String(failed.error), /no model/)
   await idle(at)
-  const asked = ask(at, 'say y\nhang')
+  const reply = ask(at, 'say y\nhang')
   await world.until(at, event => event.content.text === 'y\n')
   await world.kernel.request('POST', `${at}/prompt/cancel`)
-  const { message, error } = await asked
+  const { message, error } = await reply
   assert.is(error, undefined)
   assert.match(JSON.stringify(message.parts), /y\\n/)
   await idle(at)

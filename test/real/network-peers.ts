@@ -208,12 +208,12 @@ for (const mode of MODES)
     const again = world.svc.start([...follow, '--json'])
     await again.shows(/go on/)
     again.child.kill('SIGINT')
-    const told = (await again.ended).stdout
+    const output = (await again.ended).stdout
       .trim()
       .split('\n')
       .map(line => JSON.parse(line) as Reply)
     assert.equal(
-      told.map(({ kind, peer_from: from, work_id: work, body }) => [kind, from, work, body.status ?? body.state]),
+      output.map(({ kind, peer_from: from, work_id: work, body }) => [kind, from, work, body.status ?? body.state]),
       [
         ['say', two.peerId, job, undefined],
         ['receipt', one.peerId, job, 'accepted'],
@@ -228,7 +228,7 @@ for (const mode of MODES)
         ['say', two.peerId, undefined, undefined],
       ],
     )
-    const unwoken = told.map(({ not_woken: peers = [] }) =>
+    const unwoken = output.map(({ not_woken: peers = [] }) =>
       peers.map(({ peer_id, reason }: Reply) => [peer_id, reason]),
     )
     assert.equal(
@@ -239,7 +239,7 @@ for (const mode of MODES)
       unwoken.slice(-2).every(peers => peers.length > 0),
       true,
     )
-    assert.is(shown.filter(line => /^\d\d:\d\d:\d\d /.test(line)).length, told.length, shown.join('\n'))
+    assert.is(shown.filter(line => /^\d\d:\d\d:\d\d /.test(line)).length, output.length, shown.join('\n'))
   })
 
 test.run()

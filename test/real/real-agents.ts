@@ -196,8 +196,8 @@ holds('questions', 'a tool that needs permission: asked, allowed, done; rejected
   const { id, at } = await world.session('asking')
   if (real.neverAsks) {
     const { events } = await turn(at, '[[say:hello]]')
-    const said = events.find(event => event.content.warning === 'permission_never_asked')
-    assert.match(said?.content.text ?? '', /never asks|without asking|no questions/i)
+    const warning = events.find(event => event.content.warning === 'permission_never_asked')
+    assert.match(warning?.content.text ?? '', /never asks|without asking|no questions/i)
     await stop(id, at)
     return 'never asks; the session warns'
   }
@@ -205,10 +205,10 @@ holds('questions', 'a tool that needs permission: asked, allowed, done; rejected
     const id = await send(at, `[[forget]]${real.tool(`touch ${file}`)}[[say:all done]]`)
     const waits = (event: Reply) =>
       event.turn_id === id && (event.type === 'done' || event.content.status === 'pending' || event.type === 'error')
-    const asked = await until(at, 'a request for permission', event => waits(event) && event.type !== 'tool_call')
-    assert.is(asked.type, 'permission', JSON.stringify(asked.content))
+    const question = await until(at, 'a request for permission', event => waits(event) && event.type !== 'tool_call')
+    assert.is(question.type, 'permission', JSON.stringify(question.content))
     assert.is(existsSync(path.join(world.root, file)), false, 'nothing happens before the answer')
-    const answer = { request_id: asked.content.request_id, turn_id: id, decision }
+    const answer = { request_id: question.content.request_id, turn_id: id, decision }
     const reply = await world.kernel.request('POST', `${at}/approve`, answer)
     assert.equal([reply.status, reply.body.status], [200, decision === 'allow-once' ? 'allowed' : 'rejected'])
     assert.is((await world.kernel.request('POST', `${at}/approve`, answer)).status, 404, 'answered once')
@@ -246,9 +246,9 @@ holds(
       const id = await begin(command)
       const waits = (event: Reply) =>
         event.turn_id === id && (event.content.status === 'pending' || ['done', 'error'].includes(event.type))
-      const asked = await until(at, 'a request for permission', event => waits(event) && event.type !== 'tool_call')
-      assert.is(asked.type, 'permission', JSON.stringify(asked.content))
-      const answer = { request_id: asked.content.request_id, turn_id: id, decision: 'allow-once' }
+      const question = await until(at, 'a request for permission', event => waits(event) && event.type !== 'tool_call')
+      assert.is(question.type, 'permission', JSON.stringify(question.content))
+      const answer = { request_id: question.content.request_id, turn_id: id, decision: 'allow-once' }
       await world.kernel.request('POST', `${at}/approve`, answer)
       return ended(at, id)
     }
@@ -357,9 +357,9 @@ holds('ownQuestions', 'a question of the agent reaches the person, and the answe
   const { question } = real
   const { id, at } = await world.session('asking')
   const prompt = `[[forget]][[do:^(${question.tool})$ ${JSON.stringify(question.args)}]][[say:all done]]`
-  const begun = await send(at, prompt)
+  const turn = await send(at, prompt)
   const first = await until(at, 'a question or the end', ({ turn_id, type, content }) => {
-    if (turn_id !== begun) return false
+    if (turn_id !== turn) return false
     return ['done', 'error'].includes(type) || (content.status === 'pending' && type !== 'tool_call')
   })
   const log = async () => (await (await fetch(`${base}/__log`)).json()) as { tools?: string[]; result?: string }[]
@@ -378,7 +378,7 @@ holds('ownQuestions', 'a question of the agent reaches the person, and the answe
     }
     if (first.type === 'permission') {
       await world.kernel.request('POST', `${at}/prompt/cancel`)
-      await ended(at, begun)
+      await ended(at, turn)
     }
     console.log('question', JSON.stringify((await world.events(at)).map(({ content }) => content)))
     await stop(id, at)
@@ -391,7 +391,7 @@ holds('ownQuestions', 'a question of the agent reaches the person, and the answe
     const reply = await world.kernel.request('POST', `${at}/clarifications/${request_id}/answer`, answer)
     assert.ok(reply.status < 300, JSON.stringify(reply.body))
     const next = await until(at, 'the next question or the end', ({ turn_id, type, content }) => {
-      if (turn_id !== begun) return false
+      if (turn_id !== turn) return false
       const isNext = content.note === 'clarification' && content.status === 'pending'
       return (
         ['done', 'error'].includes(type) ||
@@ -401,7 +401,7 @@ holds('ownQuestions', 'a question of the agent reaches the person, and the answe
     answered.add(request_id)
     asked = next.content.note === 'clarification' ? next : undefined
   }
-  await ended(at, begun)
+  await ended(at, turn)
   const results = (await log()).flatMap(({ result }) => result ?? [])
   assert.match(results.at(-1) ?? '', /Blue/)
   await stop(id, at)
@@ -672,16 +672,16 @@ holds('job', 'an automation job runs it and says how that ended', async () => {
 
 holds('sandbox', 'in a sandbox, a session that asks: its shell runs what was allowed, and nothing before', async () => {
   const { id, at } = await world.session('asking', { sandbox: 'default' })
-  const begun = await send(at, `[[forget]]${real.tool('touch in-sandbox', real.asksInSandbox === true)}[[say:tried]]`)
+  const turn = await send(at, `[[forget]]${real.tool('touch in-sandbox', real.asksInSandbox === true)}[[say:tried]]`)
   const over = (event: Reply) =>
-    event.turn_id === begun && (['done', 'error'].includes(event.type) || event.content.status === 'pending')
+    event.turn_id === turn && (['done', 'error'].includes(event.type) || event.content.status === 'pending')
   const first = await until(at, 'a question or the end', event => over(event) && event.type !== 'tool_call')
   if (first.type === 'permission') {
     assert.is(existsSync(path.join(world.root, 'in-sandbox')), false)
-    const answer = { request_id: first.content.request_id, turn_id: begun, decision: 'allow-once' }
+    const answer = { request_id: first.content.request_id, turn_id: turn, decision: 'allow-once' }
     assert.is((await world.kernel.request('POST', `${at}/approve`, answer)).status, 200)
   }
-  const { end } = await ended(at, begun)
+  const { end } = await ended(at, turn)
   assert.is(end.type, 'done', JSON.stringify(end))
   assert.is((await world.row(id)).sandbox?.backend, 'bubblewrap')
   const made = existsSync(path.join(world.root, 'in-sandbox'))

@@ -45,8 +45,8 @@ test('a test daemon replies, runs commands, and leaves no process and no folder'
     seen = { pid: daemon.pid, home: daemon.home }
     const { status, body } = await daemon.request('GET', '/api/status/identity')
     assert.equal([status, body.daemon.pid], [200, daemon.pid])
-    const said = await daemon.cli('acme', 'reminders', 'set', 'tea', '--in-ms', '0', '--json')
-    assert.is(said.code, 0, said.stderr)
+    const reply = await daemon.cli('acme', 'reminders', 'set', 'tea', '--in-ms', '0', '--json')
+    assert.is(reply.code, 0, reply.stderr)
     const stream = await daemon.stream('/api/ext/acme.reminders/rang')
     assert.equal(((await stream.next('rang')).data as { text: string }).text, 'tea')
     const unknown = await daemon.cli('no', 'such', 'command')

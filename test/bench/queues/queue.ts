@@ -14,9 +14,9 @@ export const WORK = 'Report what has changed since yesterday.'
 
 /** Does something so many times, some at once. */
 export async function times(count: number, atOnce: number, work: (lane: number) => Promise<unknown>): Promise<void> {
-  let begun = 0
+  let startCount = 0
   const lane = async (n: number) => {
-    while (begun++ < count) await work(n)
+    while (startCount++ < count) await work(n)
   }
   await Promise.all(Array.from({ length: Math.min(atOnce, count) }, (_, n) => lane(n)))
 }

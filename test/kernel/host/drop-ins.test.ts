@@ -58,13 +58,13 @@ test('the tables of a removed plugin are purged, never those of a running or bui
 })
 
 test('a plugin that starts or ends is refused a wait for itself', async () => {
-  const said: string[] = []
+  const messages: string[] = []
   const starting = plain('acme.two', {
     requires: [DropIns.id],
     apply: async kernel => {
-      said.push(await refusal(doorOf(kernel).put(plain('acme.three'))))
+      messages.push(await refusal(doorOf(kernel).put(plain('acme.three'))))
       kernel.scope.defer('last word', async () => {
-        said.push(await refusal(doorOf(kernel).remove('acme.two')))
+        messages.push(await refusal(doorOf(kernel).remove('acme.two')))
       })
     },
   })
@@ -80,8 +80,8 @@ test('a plugin that starts or ends is refused a wait for itself', async () => {
   assert.match(early[0] ?? '', /^change_under_way/)
   await seen.door?.put(starting)
   await seen.door?.remove('acme.two')
-  assert.is(said.length, 2)
-  for (const text of said) assert.match(text, /^change_under_way/)
+  assert.is(messages.length, 2)
+  for (const text of messages) assert.match(text, /^change_under_way/)
   assert.equal(states(svc), { 'eager 1': 'active', 'keeper 1': 'active' })
   await svc.close()
 })

@@ -77,13 +77,13 @@ test('writes during a reload of a plugin that taps writes wait for it, and are j
   const { plugin, put } = writer('writer')
   const svc = await boot({ plugins: [plugin, teller(notices)] })
   const { open, opened } = gate()
-  const begun = gate()
+  const started = gate()
   const apply = () => {
-    begun.open()
+    started.open()
     return opened
   }
   const reloaded = svc.kernel.host.reload(teller(notices, { version: '2', apply }))
-  await begun.opened
+  await started.opened
   const settled: string[] = []
   const good = put('good').then(() => settled.push('good'))
   const bad = refusal(put('bad'))

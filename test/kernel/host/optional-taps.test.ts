@@ -218,7 +218,7 @@ test('a call in progress is awaited on either side and ends normally', async () 
       return new Fault('no', 409, 'no')
     }
     const svc = await boot({ plugins: [door('left', running), door('right', running, { answer })] })
-    const asked = ask(running, 'left')
+    const verdict = ask(running, 'left')
     let gone = false
     const unloaded = svc.kernel.host.unload(leaving).then(() => {
       gone = true
@@ -226,7 +226,7 @@ test('a call in progress is awaited on either side and ends normally', async () 
     for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
     assert.not.ok(gone, `${leaving} waits`)
     finish()
-    assert.is(await asked, ' no')
+    assert.is(await verdict, ' no')
     await unloaded
     await svc.close()
   }

@@ -152,10 +152,10 @@ test('an authenticator identifies TCP callers; unknown callers, and all during a
     assert.is(await answer(where.tcp, '/api/anybody'), 'anonymous http')
     assert.is(await answer(where.tcp, '/api/anybody', { 'x-key': 'ada' }), 'ada 1.0.0 http')
     assert.is(await answer(where.tcp, '/api/anybody', { 'x-key': 'bad' }), '401 key_unknown')
-    const asked = seen.length
+    const requestCount = seen.length
     assert.is(await answer(where.socket, '/api/who', { 'x-key': 'bad' }), 'daemon-control uds')
     await kernel.inject({ method: 'GET', url: '/api/who' })
-    assert.is(seen.length, asked, 'the socket and inject are the kernel’s own')
+    assert.is(seen.length, requestCount, 'the socket and inject are the kernel’s own')
     assert.equal([...new Set(seen)], ['tcp'])
     assert.ok(kernel.host.faults().some(({ owner, where }) => owner === 'keys' && where === 'authenticate'))
   })

@@ -86,9 +86,9 @@ const labelOf = (url: string, { method = 'GET', headers, body }: Ask) =>
   [`${method} ${label(url, 30)}`, headers && label(headers, 40), body && label(body, 30)].filter(Boolean).join(' ')
 
 for (const door of DOORS) {
-  for (const [url, asked, status, code] of CASES)
-    test(`${door}: ${status} ${code} for ${labelOf(url, asked)}`, async ({ doors }) => {
-      const reply = await ask(doors.where[door], url, asked)
+  for (const [url, request, status, code] of CASES)
+    test(`${door}: ${status} ${code} for ${labelOf(url, request)}`, async ({ doors }) => {
+      const reply = await ask(doors.where[door], url, request)
       assert.equal([reply.status, reply.body.code], [status, code], reply.text.slice(0, 200))
       assert.is(reply.headers['content-type'], 'application/json; charset=utf-8')
       assert.type(reply.body.error, 'string')

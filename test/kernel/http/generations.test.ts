@@ -99,7 +99,7 @@ const bound = (owner: string, handle: (request: Asked) => unknown = () => ({ ver
   self: {},
   route: answer(`/api/${owner.split(' ')[0]}`, handle),
 })
-const said = (reply: InjectReply) => (reply.status === 200 ? JSON.parse(reply.body).version : reply.status)
+const versionOf = (reply: InjectReply) => (reply.status === 200 ? JSON.parse(reply.body).version : reply.status)
 
 test('a burst of changes makes one generation, and the first is made at once', async () => {
   const { clock, transport, state, get } = bench([bound('a')])
@@ -108,11 +108,11 @@ test('a burst of changes makes one generation, and the first is made at once', a
   state.routes = [bound('a'), bound('b')]
   const published = Array.from({ length: 100 }, () => transport.publish())
   await clock.advance(49)
-  assert.is(said(await get('/api/b')), 404)
+  assert.is(versionOf(await get('/api/b')), 404)
   await clock.advance(1)
   await Promise.all(published)
   assert.is(state.generations, 2)
-  assert.is(said(await get('/api/b')), 'b')
+  assert.is(versionOf(await get('/api/b')), 'b')
   await transport.end()
 })
 
@@ -126,12 +126,12 @@ test('a generation that fails to boot leaves the current one, and the next good 
   )
   await clock.advance(50)
   assert.match(await broken, /already declared/)
-  assert.is(said(await get('/api/a')), 'a')
+  assert.is(versionOf(await get('/api/a')), 'a')
   state.routes = [bound('a'), bound('c')]
   const mended = transport.publish()
   await clock.advance(50)
   await mended
-  assert.is(said(await get('/api/c')), 'c')
+  assert.is(versionOf(await get('/api/c')), 'c')
   await transport.end()
 })
 
@@ -140,13 +140,13 @@ test('requests for held routes wait for the new version, others continue, and re
   await transport.publish()
   const replaced = transport.hold(['a', 'c'])
   const [a, c] = [get('/api/a'), get('/api/c')]
-  assert.is(said(await get('/api/b')), 'b')
+  assert.is(versionOf(await get('/api/b')), 'b')
   // Something else is published meanwhile: what is being replaced is still waited for.
   state.routes = [bound('b', () => ({ version: 'b2' }))]
   const other = transport.publish()
   await clock.advance(50)
   await other
-  assert.is(said(await get('/api/b')), 'b2')
+  assert.is(versionOf(await get('/api/b')), 'b2')
   const later = get('/api/a')
   state.routes = [bound('a', () => ({ version: 'a2' })), bound('b')]
   // Changed once more before the generation of the first change is there.
@@ -154,7 +154,7 @@ test('requests for held routes wait for the new version, others continue, and re
   const done = transport.hold(['a', 'c'])()
   await clock.advance(50)
   await Promise.all([first, done])
-  assert.equal([said(await a), said(await later), said(await c)], ['a2', 'a2', 404])
+  assert.equal([versionOf(await a), versionOf(await later), versionOf(await c)], ['a2', 'a2', 404])
   await transport.end()
 })
 
@@ -183,7 +183,7 @@ test('a request that waits over five seconds gets 503 with Retry-After', async (
   const back = again()
   await clock.advance(50)
   await back
-  assert.is(said(await get('/api/a')), 'a')
+  assert.is(versionOf(await get('/api/a')), 'a')
   assert.is(clock.pending, 0)
   await transport.end()
 })
@@ -208,7 +208,7 @@ test('a drain waits only for handlers of its plugin; then their signals abort an
   assert.not.ok(drained)
   ends.get('a')?.({ version: 'whole' })
   await done
-  assert.is(said(await a), 'whole')
+  assert.is(versionOf(await a), 'whole')
   assert.equal(reasons, [])
   const late = transport.drain('deaf', 5000)
   await clock.advance(5000)
@@ -216,7 +216,7 @@ test('a drain waits only for handlers of its plugin; then their signals abort an
   assert.equal(reasons, ['reloading'])
   assert.is(JSON.parse((await deaf).body).code, 'reloading')
   ends.get('b')?.({ version: 'b' })
-  assert.is(said(await b), 'b')
+  assert.is(versionOf(await b), 'b')
   assert.equal(faults, [])
   await transport.drain('b', 5000)
   assert.is(clock.pending, 0)
@@ -234,11 +234,11 @@ test('hundreds of replacements of one plugin under load fail no request of other
   let current = 0
   const load = async (name: keyof typeof seen) => {
     while (on) {
-      const asked = current
+      const generation = current
       const { status, text, body } = await ask(doors.where.socket, `/api/${name}`, { agent })
       if (status !== 200) wrong.push(`${name} ${status} ${text}`)
       else if (name !== 'moving' && body.version !== '1') wrong.push(`${name} ${text}`)
-      else if (name === 'moving' && !(Number(body.version) >= asked - 1)) wrong.push(`${text} after ${asked}`)
+      else if (name === 'moving' && !(Number(body.version) >= generation - 1)) wrong.push(`${text} after ${generation}`)
       else seen[name]++
     }
   }

@@ -3,13 +3,13 @@ import * as assert from 'uvu/assert'
 import { Serial, SerialBy } from '../../../kernel/kit/serial.js'
 
 /** A work that ends when it is told to, and notes when it began. */
-function work(begun: string[], name: string) {
+function work(started: string[], name: string) {
   let end: (fail?: Error) => void = () => {}
   const done = new Promise<string>((resolve, reject) => {
     end = fail => (fail ? reject(fail) : resolve(name))
   })
   const run = () => {
-    begun.push(name)
+    started.push(name)
     return done
   }
   return { run, end }
@@ -17,16 +17,16 @@ function work(begun: string[], name: string) {
 const settled = () => new Promise(resolve => setImmediate(resolve))
 
 test('works run one after the other in the order of arrival', async () => {
-  const begun: string[] = []
+  const started: string[] = []
   const queue = new Serial()
-  const [a, b] = [work(begun, 'a'), work(begun, 'b')]
+  const [a, b] = [work(started, 'a'), work(started, 'b')]
   const results = [queue.run(a.run), queue.run(b.run)]
   b.end()
   await settled()
-  assert.equal(begun, ['a'])
+  assert.equal(started, ['a'])
   a.end()
   assert.equal(await Promise.all(results), ['a', 'b'])
-  assert.equal(begun, ['a', 'b'])
+  assert.equal(started, ['a', 'b'])
 })
 
 test('a work that rejects or throws fails only its caller', async () => {
@@ -44,9 +44,9 @@ test('a work that rejects or throws fails only its caller', async () => {
 })
 
 test('idle resolves when all current works have ended, with success or failure', async () => {
-  const begun: string[] = []
+  const started: string[] = []
   const queue = new Serial()
-  const a = work(begun, 'a')
+  const a = work(started, 'a')
   const failing = queue.run(a.run).catch(() => 'failed')
   let idle = false
   const waiting = queue.idle().then(() => {
@@ -60,18 +60,18 @@ test('idle resolves when all current works have ended, with success or failure',
 })
 
 test('keys are independent, and an idle key is forgotten', async () => {
-  const begun: string[] = []
+  const started: string[] = []
   const queue = new SerialBy()
-  const [a1, a2, b] = [work(begun, 'a1'), work(begun, 'a2'), work(begun, 'b')]
+  const [a1, a2, b] = [work(started, 'a1'), work(started, 'a2'), work(started, 'b')]
   const results = [queue.run('a', a1.run), queue.run('a', a2.run), queue.run('b', b.run)]
   await settled()
-  assert.equal(begun, ['a1', 'b'])
+  assert.equal(started, ['a1', 'b'])
   assert.is(queue.size, 2)
   b.end()
   a1.end(new Error('no'))
   assert.is(await results[0]?.catch(error => error.message), 'no')
   await settled()
-  assert.equal(begun, ['a1', 'b', 'a2'])
+  assert.equal(started, ['a1', 'b', 'a2'])
   assert.is(queue.size, 1)
   const idle = queue.idle()
   a2.end()

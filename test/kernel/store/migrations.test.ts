@@ -100,7 +100,7 @@ for (const [adds, sql] of [
       await store.close()
     }))
 
-for (const [adds, sql, told] of [
+for (const [adds, sql, refusal] of [
   [
     'a unique index',
     'CREATE UNIQUE INDEX acme_shop_names ON acme_shop_item (name)',
@@ -123,7 +123,7 @@ for (const [adds, sql, told] of [
         again.migrate('acme.shop', [base])
         assert.unreachable()
       } catch (error) {
-        assert.match((error as StoreError).message, told)
+        assert.match((error as StoreError).message, refusal)
         assert.match((error as StoreError).hint, /svc extension remove acme\.shop --purge/)
       }
       again.migrate('acme.shop', [base, { id: '002', sql }])

@@ -93,9 +93,9 @@ test(`a PUT over TCP passes at most ${MOST_FILES} kernel files outside the store
   console.log(kernel.map(file => `  ${file}`).join('\n'))
   assert.ok(kernel.length > 5, 'it looked at the right files')
   assert.ok(kernel.length <= MOST_FILES, `${kernel.length} files`)
-  const told = wayInDocument()
+  const documented = wayInDocument()
   assert.equal(
-    kernel.filter(file => !SMALL.test(file) && !told.has(file)),
+    kernel.filter(file => !SMALL.test(file) && !documented.has(file)),
     [],
     'kernel/README.md names these files',
   )

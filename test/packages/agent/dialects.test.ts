@@ -130,14 +130,14 @@ for (const [server, [step, calls]] of Object.entries(calling)) {
     assert.equal(await world.prompt('what do they say?'), { stopReason: 'end_turn' })
     assert.equal(world.model.results().slice(-calls), ['alpha', 'beta'].slice(0, calls))
     const { messages } = world.model.asked.at(-1)!
-    const asked = messages.at(-1 - calls) as Reply
-    assert.is(asked.tool_calls.length, calls)
+    const request = messages.at(-1 - calls) as Reply
+    assert.is(request.tool_calls.length, calls)
     // The next request tells the calls under ids of their own, each with its result.
     assert.equal(
       messages.slice(-calls).map(message => (message as Reply).tool_call_id),
-      asked.tool_calls.map(({ id }: Reply) => id),
+      request.tool_calls.map(({ id }: Reply) => id),
     )
-    assert.is(new Set(asked.tool_calls.map(({ id }: Reply) => id)).size, calls)
+    assert.is(new Set(request.tool_calls.map(({ id }: Reply) => id)).size, calls)
   })
 }
 
@@ -207,8 +207,8 @@ for (const [server, [step, thought]] of Object.entries(saying)) {
 }
 
 test('an error in a separate field of llama.cpp is passed on', async () => {
-  const said = '{"code":500,"message":"the model has no chat template","type":"server_error"}'
-  for (const body of [`error: ${said}\n\n`, `data: {"error":${said}}\n\n`]) {
+  const failure = '{"code":500,"message":"the model has no chat template","type":"server_error"}'
+  for (const body of [`error: ${failure}\n\n`, `data: {"error":${failure}}\n\n`]) {
     world.model.script([{ body }, { body }, { body }])
     const error = await world.prompt('hi').catch(error => error)
     assert.match(error.message, 'the model has no chat template')

@@ -62,11 +62,11 @@ test('the output of a canceled answer stays, and a canceled prompt is not sent w
     await turn
   }
   await world.prompt('next')
-  const said = world.model.asked
+  const requests = world.model.asked
     .at(-1)!
     .messages.slice(1)
     .map(({ role, content }) => [role, String(content).slice(0, 4)])
-  assert.equal(said.slice(1), [
+  assert.equal(requests.slice(1), [
     ['assistant', 'word'],
     ['user', 'go'],
     ['assistant', '[can'],

@@ -23,7 +23,7 @@ test('plan mode changes nothing, runs nothing and asks nothing', async () => {
     { text: 'I would.' },
   ])
   await world.prompt('go')
-  for (const said of world.model.results()) assert.match(said, 'this is plan mode')
+  for (const result of world.model.results()) assert.match(result, 'this is plan mode')
   assert.match(String(world.model.asked[0]?.messages[0]?.content), 'say what you would do')
   assert.is(world.questions.length, 0)
   assert.not(existsSync(path.join(world.root, 'ran.txt')))
@@ -77,7 +77,7 @@ test('a refusal of the client is reported as text, also during a search', async 
     { calls: [{ name: 'write', input: { path: 'b.txt', content: 'b' } }] },
   ])
   await world.prompt('go')
-  for (const said of world.model.results()) assert.is(said, 'not done: the client refuses: reading is not allowed')
+  for (const result of world.model.results()) assert.is(result, 'not done: the client refuses: reading is not allowed')
 })
 
 test('the model of a session is set by the option and by the older method, and kept', async () => {

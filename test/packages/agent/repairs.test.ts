@@ -29,7 +29,7 @@ for (const { name, files, check, steps, rejects = [], says = [] } of repairs) {
     assert.equal(await world.prompt('Make the check pass.'), { stopReason: 'end_turn' })
     assert.is(codeOf(check, world.root), 0, 'the check passes after')
     const results = world.model.results()
-    for (const [at, said] of says.entries()) assert.match(results[at] ?? '', said)
+    for (const [at, pattern] of says.entries()) assert.match(results[at] ?? '', pattern)
     assert.is(results.length, says.length)
     assert.is(world.said(), 'It works now.')
   })

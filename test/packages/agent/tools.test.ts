@@ -39,8 +39,8 @@ const call = async (name: string, input: unknown) => (await calls([name, input])
 
 test('a read file is edited after a question with the diff', async () => {
   const edit = { path: 'src/sum.js', old_text: 'a - b', new_text: 'a + b' }
-  const [, said] = await calls(['read', { path: 'src/sum.js' }], ['edit', edit])
-  assert.is(said, 'replaced it in src/sum.js')
+  const [, result] = await calls(['read', { path: 'src/sum.js' }], ['edit', edit])
+  assert.is(result, 'replaced it in src/sum.js')
   assert.is(world.file('src/sum.js'), 'export const sum = (a, b) => a + b\n')
   const [question] = world.questions
   assert.is(question.toolCall.kind, 'edit')
@@ -156,8 +156,8 @@ test('an endless pattern is aborted', async () => {
 })
 
 test('a command runs after a question in a terminal of the client, without the key in its environment', async () => {
-  const said = await call('run', { command: 'echo "key=$OPENAI_API_KEY"; pwd' })
-  assert.is(said, `key=\n${world.root}\n[exit code 0]`)
+  const output = await call('run', { command: 'echo "key=$OPENAI_API_KEY"; pwd' })
+  assert.is(output, `key=\n${world.root}\n[exit code 0]`)
   assert.equal(world.questions[0].toolCall.rawInput, { command: 'echo "key=$OPENAI_API_KEY"; pwd' })
   assert.ok(world.updates.some(update => update.content?.[0]?.type === 'terminal'))
   assert.is(world.call().status, 'completed')

@@ -198,10 +198,10 @@ test('the SMTP reply decides: permanent, retry, or unknown', async () => {
   assert.ok(later.status === 'not_sent' && !later.permanent && (later.retry_after_ms ?? 0) > 0)
   const content = await say('ann@example.test', 'refuse this content')
   assert.ok(content.status === 'not_sent' && content.permanent && content.kind === 'permission_denied')
-  let asked = false
+  let isAsked = false
   wire.altered = chunk => {
-    if (asked) wire.cut()
-    asked ||= chunk.toString('latin1').includes('354 ')
+    if (isAsked) wire.cut()
+    isAsked ||= chunk.toString('latin1').includes('354 ')
     return chunk
   }
   assert.is((await say('ann@example.test', 'did it arrive')).status, 'unknown')

@@ -76,7 +76,7 @@ const message = (text: string, more: object = {}) => ({
   space: room,
   ...more,
 })
-const said = (text: string, more: object = {}) => ({
+const messageOf = (text: string, more: object = {}) => ({
   type: 'MESSAGE',
   eventTime: '2026-11-28T10:00:00Z',
   user: ann,
@@ -86,7 +86,7 @@ const said = (text: string, more: object = {}) => ({
 
 test('a message in a space is answered in its thread, and the answer grows by edits', async () => {
   const { daemon, api, send } = await start()
-  const event = said('why is it slow?')
+  const event = messageOf('why is it slow?')
   assert.equal(await send(event), { status: 200, body: {} })
   assert.equal(await send(event), { status: 200, body: {} })
   assert.equal(await daemon.heard('why is it slow?'), {
@@ -125,7 +125,7 @@ test('a message in a space is answered in its thread, and the answer grows by ed
 test('direct messages, commands, clicks and the add-on format are events', async () => {
   const { daemon, api, send } = await start()
   const inDirect = { name: `${DIRECT}/messages/a.a`, space: direct, thread: { name: `${DIRECT}/threads/x` } }
-  await send({ ...said('hello', inDirect), space: direct })
+  await send({ ...messageOf('hello', inDirect), space: direct })
   const hello = await daemon.heard('hello')
   assert.equal([hello.peer_id, hello.group_id, hello.thread_id], [DIRECT, undefined, undefined])
   await daemon.say('bri_1', { peer_id: DIRECT }, 'hi')
@@ -191,13 +191,13 @@ test('direct messages, commands, clicks and the add-on format are events', async
   ])
     assert.equal(await send(payload), { status: 200, body: {} })
   assert.is(daemon.events.length, before)
-  await send({ ...said('added by a mention'), type: 'ADDED_TO_SPACE' })
+  await send({ ...messageOf('added by a mention'), type: 'ADDED_TO_SPACE' })
   await daemon.heard('added by a mention')
 })
 
 test('a token that is forged, expired or for another project is refused', async () => {
   const { daemon, send } = await start()
-  const check = async (token: string) => (await send(said('forged'), token)).status
+  const check = async (token: string) => (await send(messageOf('forged'), token)).status
   const now = Math.floor(Date.now() / 1000)
   assert.is(await check(''), 401)
   for (const token of [
@@ -222,12 +222,12 @@ test('a token that is forged, expired or for another project is refused', async 
 
 test('the audience is the endpoint URL when no project number is set', async () => {
   const { daemon, send, api } = await start({}, { project_number: undefined })
-  assert.is((await send(said('one'), ofUrl())).status, 200)
+  assert.is((await send(messageOf('one'), ofUrl())).status, 200)
   await daemon.heard('one')
-  assert.is((await send(said('two'), ofUrl({ email: 'eve@example.org' }))).status, 401)
-  assert.is((await send(said('two'), ofUrl({ email_verified: false }))).status, 401)
-  assert.is((await send(said('two'), ofUrl({ aud: 'https://other.example' }))).status, 401)
-  assert.is((await send(said('two'), ofProject())).status, 401)
+  assert.is((await send(messageOf('two'), ofUrl({ email: 'eve@example.org' }))).status, 401)
+  assert.is((await send(messageOf('two'), ofUrl({ email_verified: false }))).status, 401)
+  assert.is((await send(messageOf('two'), ofUrl({ aud: 'https://other.example' }))).status, 401)
+  assert.is((await send(messageOf('two'), ofProject())).status, 401)
   assert.is(api.asked('GET', /certs/).length, 1, 'the keys are cached')
   await start({ public_url: undefined }, { project_number: undefined }, 'error')
 })
@@ -235,7 +235,7 @@ test('the audience is the endpoint URL when no project number is set', async () 
 test('an event is redelivered while the keys of Google are unavailable', async () => {
   const { daemon, send, api } = await start()
   api.instead = ({ path }) => (path.startsWith('/service_accounts') ? { status: 500 } : undefined)
-  assert.is((await send(said('later'))).status, 503)
+  assert.is((await send(messageOf('later'))).status, 503)
   assert.is(daemon.events.length, 0)
 })
 
@@ -244,14 +244,14 @@ test('an event is confirmed when it is durable; long ones are accepted and overs
   daemon.ingest = () => {
     throw new RpcError(-32000, 'gone', { code: 'bridge_not_found' })
   }
-  const event = said('later')
+  const event = messageOf('later')
   assert.is((await send(event)).status, 503)
   daemon.ingest = ({ idempotency_key }) => ({ idempotency_key, outcome: 'prompted' })
   assert.is((await send(event)).status, 200)
   const long = 'x'.repeat(1024 * 1024 - 10)
-  assert.is((await send(said('', { argumentText: long }))).status, 200)
+  assert.is((await send(messageOf('', { argumentText: long }))).status, 200)
   assert.is(daemon.events.at(-1)?.text?.length, long.length)
-  const huge = await send(said('', { argumentText: 'x'.repeat(3 * 1024 * 1024) })).catch(() => undefined)
+  const huge = await send(messageOf('', { argumentText: 'x'.repeat(3 * 1024 * 1024) })).catch(() => undefined)
   assert.ok(huge === undefined || huge.status === 413)
   assert.is(daemon.events.length, 2)
 })
@@ -272,7 +272,7 @@ test('files are fetched from the API, and unavailable ones are named', async () 
     file('bad', 'b'),
   ]
   api.instead = ({ path }) => (path.startsWith('/v1/media/bad') ? { status: 404 } : undefined)
-  await send(said('look', { attachment }))
+  await send(messageOf('look', { attachment }))
   const [event] = daemon.events
   assert.match(event?.text ?? '', /^look\n\[The file drive .*\]\n\[The file up .*\]\n\[The file b .*\]$/)
   const data = Buffer.from(JSON.stringify('bytes of /v1/media/ClxTUE/A%3D')).toString('base64')

@@ -102,8 +102,8 @@ test('NickServ gets the password before channels are joined', async () => {
     { password: 'pass' },
   )
   await daemon.status('ready')
-  const told = server.lines.filter(line => /^(PRIVMSG|JOIN)/.test(line))
-  assert.equal(told, ['PRIVMSG NickServ :IDENTIFY thebot pass', 'JOIN #ops'])
+  const commands = server.lines.filter(line => /^(PRIVMSG|JOIN)/.test(line))
+  assert.equal(commands, ['PRIVMSG NickServ :IDENTIFY thebot pass', 'JOIN #ops'])
   await close()
 })
 

@@ -43,11 +43,11 @@ export class ScriptedServer {
     socket.on('close', () => this.#sockets.delete(socket))
     let held = ''
     let nick = '*'
-    let begun = false
+    let isStarted = false
     const send = (...lines: readonly string[]) => socket.write(lines.map(line => `${line}\r\n`).join(''))
     const welcome = () => {
-      if (begun) return
-      begun = true
+      if (isStarted) return
+      isStarted = true
       send(`:srv 001 ${nick} :Welcome`, `:srv 005 ${nick} CHANTYPES=# PREFIX=(ov)@+ :are supported`)
     }
     socket.on('data', chunk => {

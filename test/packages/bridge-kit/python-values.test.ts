@@ -63,19 +63,19 @@ test('values of the Python library survive the process and belong to one instanc
     const error = busy.shift()
     if (error) throw error
   }
-  const said = async (daemon: ScriptedDaemon, id: string) => {
+  const answerOf = async (daemon: ScriptedDaemon, id: string) => {
     const result = await daemon.say(id, {}, 'x')
     return result.status === 'delivered' ? result.remote_message_id : result
   }
-  assert.is(await said(first, 'a'), '1')
-  assert.is(await said(first, 'a'), '2')
-  assert.is(await said(first, 'b'), '1')
+  assert.is(await answerOf(first, 'a'), '1')
+  assert.is(await answerOf(first, 'a'), '2')
+  assert.is(await answerOf(first, 'b'), '1')
   await first.shutdown()
   const again = start()
   again.values = first.values
   await again.initialize([managed('a', {})])
   await again.status('ready')
-  assert.is(await said(again, 'a'), '3')
+  assert.is(await answerOf(again, 'a'), '3')
   again.keep = () => {
     throw new RpcError(-32000, 'full', { code: 'extension_state_too_large' })
   }

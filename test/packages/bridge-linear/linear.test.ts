@@ -219,8 +219,8 @@ test('a retry creates no second comment, and settling is exact', async () => {
   assert.equal(await daemon.deliver({ ...lost, text: 'once' }), { status: 'delivered', remote_message_id: id })
   assert.equal([...linear.comments.entries()], [[id, { body: 'once', issueId: 'ENG-12' }]])
   linear.instead = () => ({ status: 500 })
-  const asked = await daemon.settle(lost, now).catch(error => error)
-  assert.instance(asked, Error, 'a failure is no answer')
+  const outcome = await daemon.settle(lost, now).catch(error => error)
+  assert.instance(outcome, Error, 'a failure is no answer')
 })
 
 test('rate limits are obeyed, and the instance is degraded until an answer is sent', async () => {

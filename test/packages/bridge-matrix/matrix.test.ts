@@ -117,10 +117,10 @@ test('room messages that mention the bot or reply to it are addressed; threads s
   assert.equal([begin.group_id, begin.thread_id, begin.peer_id], [OPS, undefined, ANN])
   const answer = await daemon.say('bri_1', { group_id: OPS, peer_id: ANN, thread_id: root }, 'in the thread')
   const { remote_message_id: own = '' } = answer as { remote_message_id?: string }
-  const [said] = matrix.said(OPS)
-  assert.equal(said?.['m.mentions'], { user_ids: [ANN] })
+  const [message] = matrix.said(OPS)
+  assert.equal(message?.['m.mentions'], { user_ids: [ANN] })
   const thread = { rel_type: 'm.thread', event_id: root, is_falling_back: true }
-  assert.equal(said?.['m.relates_to'], { ...thread, ...to(root) })
+  assert.equal(message?.['m.relates_to'], { ...thread, ...to(root) })
   const next = await say('next in the thread', { 'm.relates_to': { ...thread, ...to(own) } })
   assert.equal([next.thread_id, next.reply_to_message_id, next.addressed], [root, undefined, false])
   const reply = await say('> <@helper:example.org> in the thread\n\nreally?', { 'm.relates_to': to(own) }, 'really?')

@@ -163,9 +163,9 @@ const inGroup = { conversation: { conversationType: 'groupChat', id: GROUP, isGr
 
 test('a personal message is answered, and the answer grows by updates', async () => {
   const { daemon, fake, send, message } = await start()
-  const asked = message('why is it slow?', { id: '1700' })
-  assert.equal(await send(asked), { status: 200, body: {} })
-  assert.is((await send(asked)).status, 200, 'a repetition')
+  const question = message('why is it slow?', { id: '1700' })
+  assert.equal(await send(question), { status: 200, body: {} })
+  assert.is((await send(question)).status, 200, 'a repetition')
   assert.is(daemon.events.length, 1)
   assert.equal(daemon.events[0], {
     bridge_instance_id: 'bri_1',
@@ -201,8 +201,8 @@ test('a personal message is answered, and the answer grows by updates', async ()
 test('channels have threads, group chats have none, and a mention is addressed', async () => {
   const { daemon, fake, send, message } = await start()
   await send(message('<at>Helper</at>&nbsp;hello <at>Ben</at>', { ...inChannel, entities: [mention] }))
-  const asked = await daemon.heard('hello @Ben')
-  assert.equal([asked.group_id, asked.thread_id, asked.peer_id, asked.addressed], [CHANNEL, '500', ANN, true])
+  const event = await daemon.heard('hello @Ben')
+  assert.equal([event.group_id, event.thread_id, event.peer_id, event.addressed], [CHANNEL, '500', ANN, true])
   await send(message('among us', inGroup))
   const overheard = await daemon.heard('among us')
   assert.equal([overheard.group_id, overheard.thread_id, overheard.addressed], [GROUP, undefined, false])
@@ -382,10 +382,10 @@ test('a message is acknowledged after the daemon has it, and conversations survi
   daemon.ingest = () => {
     throw new RpcError(-32000, 'gone', { code: 'bridge_not_found' })
   }
-  const asked = message('later')
-  assert.is((await send(asked)).status, 503)
+  const activity = message('later')
+  assert.is((await send(activity)).status, 503)
   daemon.ingest = ({ idempotency_key }) => ({ idempotency_key, outcome: 'prompted' })
-  assert.is((await send(asked)).status, 200)
+  assert.is((await send(activity)).status, 200)
   await send(message('x', { ...inChannel, entities: [mention] }))
   const puts = daemon.values.size
   assert.ok(puts > 0)

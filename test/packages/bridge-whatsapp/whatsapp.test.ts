@@ -108,7 +108,7 @@ const message = (type: string, content: object, more: object = {}) => ({
   [type]: content,
   ...more,
 })
-const said = (text: string, more: object = {}) => message('text', { body: text }, more)
+const textMessage = (text: string, more: object = {}) => message('text', { body: text }, more)
 const statuses = (id: string, status: string, error?: object) =>
   webhook(change({ statuses: [{ id, status, recipient_id: ANN, ...(error ? { errors: [error] } : {}) }] }))
 
@@ -128,7 +128,7 @@ test('the address is confirmed only with the verify token', async () => {
 
 test('a repeated message is one event, and the answer is a reply in WhatsApp markup', async () => {
   const { daemon, graph, send } = await start()
-  const text = said('what failed?', { context: { id: 'wamid.before', from: '15550783881' } })
+  const text = textMessage('what failed?', { context: { id: 'wamid.before', from: '15550783881' } })
   const update = webhook(change({ contacts, messages: [text] }))
   assert.is((await send(update)).status, 200)
   assert.is((await send(update)).status, 200)
@@ -164,7 +164,7 @@ test('a repeated message is one event, and the answer is a reply in WhatsApp mar
 test('several entries and kinds of messages in one request are events', async () => {
   const { daemon, send } = await start()
   const many = webhook(
-    change({ contacts, messages: [said('one'), message('button', { payload: 'p', text: 'Yes' })] }),
+    change({ contacts, messages: [textMessage('one'), message('button', { payload: 'p', text: 'Yes' })] }),
     change({ contacts, messages: [message('reaction', { message_id: 'wamid.x', emoji: '👍' })] }),
     change({
       contacts,
@@ -175,8 +175,8 @@ test('several entries and kinds of messages in one request are events', async ()
         message('order', {}),
         message('unsupported', {}),
         message('constructor', {}),
-        { ...said('no id'), id: 7 },
-        { ...said('no sender'), from: '../../x' },
+        { ...textMessage('no id'), id: 7 },
+        { ...textMessage('no sender'), from: '../../x' },
         null,
       ],
     }),
@@ -206,7 +206,7 @@ test('several entries and kinds of messages in one request are events', async ()
 test('users without a number and groups are supported', async () => {
   const { daemon, graph, send } = await start()
   const id = 'US.13491208655302741918'
-  const hidden = { ...said('hidden'), from: undefined, from_user_id: id }
+  const hidden = { ...textMessage('hidden'), from: undefined, from_user_id: id }
   await send(
     webhook(change({ contacts: [{ profile: { name: 'Bo', username: 'bo' }, user_id: id }], messages: [hidden] })),
   )
@@ -217,7 +217,9 @@ test('users without a number and groups are supported', async () => {
   assert.is(graph.sent[0]?.recipient, id)
   assert.is(graph.sent[0]?.to, undefined)
   const group = { group_id: 'Y2FwaV9ncm91cDox' }
-  await send(webhook(change({ contacts, messages: [said('among us', group), said('@15550783881 you?', group)] })))
+  await send(
+    webhook(change({ contacts, messages: [textMessage('among us', group), textMessage('@15550783881 you?', group)] })),
+  )
   assert.not((await daemon.heard('among us')).addressed)
   assert.ok((await daemon.heard('you?')).addressed)
   await daemon.say('bri_1', group, 'hello all')
@@ -227,8 +229,8 @@ test('users without a number and groups are supported', async () => {
 
 test('a wrong signature, another number and an oversized request are refused', async () => {
   const { daemon, send, url } = await start()
-  assert.is((await send(webhook(change({ messages: [said('forged')] })), 'other')).status, 401)
-  const { status, body } = await send(webhook(change({ messages: [said('not ours')] }, '999')))
+  assert.is((await send(webhook(change({ messages: [textMessage('forged')] })), 'other')).status, 401)
+  const { status, body } = await send(webhook(change({ messages: [textMessage('not ours')] }, '999')))
   assert.is(status, 200)
   assert.equal(body.others, ['999'])
   const check = await daemon.request('bridges/webhook/register', { bridge_instance_id: 'bri_1' })
@@ -237,7 +239,7 @@ test('a wrong signature, another number and an oversized request are refused', a
   const huge = await fetch(url, { method: 'POST', body: 'x'.repeat(5 * 1024 * 1024), headers }).catch(() => undefined)
   assert.ok(huge === undefined || huge.status === 413)
   const long = 'x'.repeat(1024 * 1024)
-  assert.is((await send(webhook(change({ messages: [said(long)] })))).status, 200)
+  assert.is((await send(webhook(change({ messages: [textMessage(long)] })))).status, 200)
   assert.equal(
     daemon.events.map(({ text }) => text?.length),
     [long.length],
@@ -246,7 +248,7 @@ test('a wrong signature, another number and an oversized request are refused', a
 
 test('a request is confirmed when each message is durable, and a repetition delivers only the rest', async () => {
   const { daemon, send } = await start()
-  const two = webhook(change({ messages: [said('first'), { ...said('second'), from: '16505550000' }] }))
+  const two = webhook(change({ messages: [textMessage('first'), { ...textMessage('second'), from: '16505550000' }] }))
   const accept = daemon.ingest
   daemon.ingest = event => {
     if (event.text === 'second') throw new RpcError(-32000, 'gone', { code: 'bridge_not_found' })
@@ -277,7 +279,7 @@ test('a file is fetched only from Meta, bounded, and keeps the order', async () 
   const file = message('document', { id: '11', filename: '../etc/pass wd', mime_type: 'text/plain', caption: 'look' })
   const first = send(webhook(change({ messages: [file] })))
   while (graph.asked('GET', /^\/files\/11/).length === 0) await new Promise(resolve => setImmediate(resolve))
-  const second = send(webhook(change({ messages: [said('behind it')] })))
+  const second = send(webhook(change({ messages: [textMessage('behind it')] })))
   const again = send(webhook(change({ messages: [file] })))
   release()
   for (const { status } of await Promise.all([first, second, again])) assert.is(status, 200)

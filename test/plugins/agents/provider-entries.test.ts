@@ -211,11 +211,11 @@ test('a session in a sandbox that asks tells its agent the notice of the provide
   })
   await world.agent('asking', { command: file, permissions: 'approve-reads' })
   await world.agent('free', { command: file })
-  const told = async (agent: string, body: object) =>
+  const contextOf = async (agent: string, body: object) =>
     said(await world.prompt((await world.session(agent, body as never)).at, 'echo'))
-  assert.match(await told('asking', { sandbox: 'default' }), /Ask before each command\./)
-  assert.not.match(await told('asking', { sandbox: 'none' }), /Ask before/)
-  assert.not.match(await told('free', {}), /Ask before/)
+  assert.match(await contextOf('asking', { sandbox: 'default' }), /Ask before each command\./)
+  assert.not.match(await contextOf('asking', { sandbox: 'none' }), /Ask before/)
+  assert.not.match(await contextOf('free', {}), /Ask before/)
   await world.close()
   rmSync(user, { recursive: true })
 })

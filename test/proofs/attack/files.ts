@@ -46,7 +46,7 @@ export const attack: Attack = {
     const scene = new FileScene()
     const wrong: string[] = []
     let done = 0
-    let begun = 0
+    let startCount = 0
     try {
       await scene.open()
       while (done < cases && live.length + starts.length > 0) {
@@ -61,10 +61,10 @@ export const attack: Attack = {
         await scene.svc('daemon', 'stop')
         wrong.push(...(await attackStart(scene, ...start)))
         done++
-        begun++
+        startCount++
         if (!(await scene.start()).ok) return [...wrong, 'no daemon starts on the home any more']
       }
-      say(`${done} files, ${begun} of them in the way of a start`)
+      say(`${done} files, ${startCount} of them in the way of a start`)
     } finally {
       await scene.close()
     }

@@ -161,8 +161,8 @@ export class Life {
         this.#counts.killed++
         await restore.ended
         const isWhole = existsSync(path.join(home, 'held.json')) && !existsSync(path.join(home, 'restoring.json'))
-        const begun = existsSync(path.join(home, 'restoring.json'))
-        if (begun) {
+        const isStarted = existsSync(path.join(home, 'restoring.json'))
+        if (isStarted) {
           const { code, stderr } = await this.#at.run(['daemon', 'start'], undefined, env)
           if (code === 0 || !stderr.includes('backup restore'))
             return [`a daemon starts in a half restored home: ${stderr}`]

@@ -31,11 +31,12 @@ export function compareSchedules(of: { zones: number; seed: number; year: number
       let next: number | undefined
       for (let at = change + of.hours * HOUR; at >= change - of.hours * HOUR; at -= MINUTE) {
         if (isAllowed(policy, at, clocks)) next = at
-        const said = schedule.nextOpen(at)
+        const opening = schedule.nextOpen(at)
         minutes++
-        const isWrong = next === undefined ? said !== undefined && said <= change + of.hours * HOUR : said !== next
+        const isWrong =
+          next === undefined ? opening !== undefined && opening <= change + of.hours * HOUR : opening !== next
         if (isWrong || schedule.isOpen(at) !== (next === at)) {
-          wrong.push(`${timezone} ${new Date(at).toISOString()} ${JSON.stringify(policy)}: ${said}, not ${next}`)
+          wrong.push(`${timezone} ${new Date(at).toISOString()} ${JSON.stringify(policy)}: ${opening}, not ${next}`)
         }
       }
     }
@@ -63,9 +64,9 @@ export function compareYear(of: { zones: number; seed: number; year: number }): 
       const edge = open !== (next === at + MINUTE)
       if (open) next = at
       minutes++
-      const said = edge && next !== undefined ? schedule.nextOpen(at) : next
-      if (schedule.isOpen(at) !== open || said !== next)
-        wrong.push(`${timezone} ${new Date(at).toISOString()} ${JSON.stringify(policy)}: ${said}, not ${next}`)
+      const opening = edge && next !== undefined ? schedule.nextOpen(at) : next
+      if (schedule.isOpen(at) !== open || opening !== next)
+        wrong.push(`${timezone} ${new Date(at).toISOString()} ${JSON.stringify(policy)}: ${opening}, not ${next}`)
     }
   }
   return { minutes, wrong }

@@ -94,9 +94,9 @@ export async function proveOffers(
     const due = Math.floor((tasks * place) / (events.length + 1))
     await until(`${due} offers have ended`, async () => (await ended()) >= due)
     const daemon = whom === 'origin' ? origin : (workers[Math.floor(i + 0.5) % workers.length] as Speaker)
-    const begun = () => offersOf(daemon).then(all => all.some(one => one.state === 'taken'))
+    const isTaken = () => offersOf(daemon).then(all => all.some(one => one.state === 'taken'))
     const isOver = async () => (await ended()) >= tasks
-    await until(`${daemon.name} has an offer that is worked on`, async () => (await begun()) || (await isOver()))
+    await until(`${daemon.name} has an offer that is worked on`, async () => (await isTaken()) || (await isOver()))
     await sleep(random.int(600))
     note(`${what} ${daemon.name} at ${await ended()} of ${tasks} offers`)
     if (what === 'kill') {

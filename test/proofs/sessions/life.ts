@@ -132,9 +132,9 @@ export class Life {
     const left = processesWith(`SVC_SESSION_ID=${id}`)
     if (left.length > 0) faults.push(`processes are left: ${left.join(', ')}`)
     const { session } = await this.#ask('GET', `/api/sessions/${id}`)
-    const said = [session.state, session.stop_reason, session.failure?.kind, session.stop_detail]
+    const state = [session.state, session.stop_reason, session.failure?.kind, session.stop_detail]
     const expected = ['stopped', 'agent_crashed', 'process_exit', 'daemon crashed while session active']
-    if (!isDeepStrictEqual(said, expected)) faults.push(`the session says ${said.join(', ')}`)
+    if (!isDeepStrictEqual(state, expected)) faults.push(`the session says ${state.join(', ')}`)
     const { events } = await this.#ask('GET', `${at}/events?limit=1000`)
     const types = events.map((event: { type: string }) => event.type)
     if (types.at(-1) !== 'session_stopped') faults.push(`the journal ends with ${types.at(-1)}`)

@@ -139,9 +139,9 @@ test('a login revocation interrupted by a kill is finished after the next start'
     }
     const other = (await refs(daemon)).filter(ref => ref.startsWith('vault:mcp/global/guarded-two/'))
     oauth.fail(revocation, 'hang')
-    const asked = oauth.asking(revocation)
+    const request = oauth.asking(revocation)
     const deleted = daemon.request('DELETE', '/api/settings/mcp-servers/guarded').catch(() => {})
-    await asked
+    await request
     await daemon.kill('SIGKILL')
     await deleted
     oauth.fail(revocation, 'refuse')

@@ -217,9 +217,9 @@ test('every value is redacted after a start before any is resolved', async ({ wo
   Object.assign(world, await vaultWorld({ home: world.home }))
   await world.resolved('vault:mcp/many/n7')
   for (const at of [0, 7, 349]) world.inside.log.warn(`it is value-number-${at}-of-many.`)
-  const said = world.log.map(({ msg }) => msg).filter(msg => msg.startsWith('it is'))
+  const messages = world.log.map(({ msg }) => msg).filter(msg => msg.startsWith('it is'))
   assert.equal(
-    said,
+    messages,
     [0, 7, 349].map(at => `it is [redacted:vault:mcp/many/n${at}].`),
   )
 })

@@ -300,9 +300,9 @@ test('an agent that dies at every wake-up is woken with back-off and a reason, u
   assert.equal([last_result, last_reason], ['failed', 'synthetic_prompt_failed'])
   const last = world.prompts.at(-1)?.at ?? 0
   assert.ok(Math.abs(Date.parse(next_allowed_at) - last - 640 * 60_000) <= 60_000, next_allowed_at)
-  const [said] = failing.diagnostics.filter(({ code }: Any) => code === 'heartbeat_failing')
+  const [diagnostic] = failing.diagnostics.filter(({ code }: Any) => code === 'heartbeat_failing')
   assert.match(
-    said.message,
+    diagnostic.message,
     `the last 7 wake-ups of ses_1 ended with its agent: the next one is tried at ${next_allowed_at}`,
   )
   const doctor = async () => (await world.request('GET', '/api/doctor?only=heartbeats')).body as Any

@@ -41,8 +41,8 @@ test('a session waits from creation to its end, is woken in its state, and after
   const turn = sent.body.decision.synthetic_prompt_id
   await world.until(at, event => event.turn_id === turn && event.type === 'done')
   assert.match(said(await world.events(at)), 'I am awake')
-  const asked = (await world.events(at)).find(({ type }) => type === 'user_message')
-  assert.match(asked.content.text, /^This is a heartbeat.*the session is healthy/s)
+  const prompt = (await world.events(at)).find(({ type }) => type === 'user_message')
+  assert.match(prompt.content.text, /^This is a heartbeat.*the session is healthy/s)
   const inspected = (await world.kernel.request('GET', `${at}/inspect?include_recent_wake_events=true`)).body
   assert.equal([inspected.wake_state.last_reason, inspected.wake_events.length], ['wake_sent', 1])
 

@@ -324,8 +324,8 @@ test('a child with an unknown end because of a kill is not restarted', async ({ 
 
 test('spawns, their ends and sandboxes are events, and a guard can refuse them', async ({ world }) => {
   const ada = await begin(world, 'ada')
-  const told = ['preCreate', 'created', 'parentStopped', 'ttlExpired', 'reaped', 'prepare', 'ready', 'stop']
-  await eventually(async () => told.every(name => messages.includes(name)), `all of ${told} instead of ${messages}`)
+  const points = ['preCreate', 'created', 'parentStopped', 'ttlExpired', 'reaped', 'prepare', 'ready', 'stop']
+  await eventually(async () => points.every(name => messages.includes(name)), `all of ${points} instead of ${messages}`)
   denied.add('preCreate')
   const { status, body } = await ada.ask('POST', '/api/agent/spawn', wish(world))
   assert.equal([status, body.code], [403, 'hook_denied'])

@@ -172,19 +172,19 @@ test('an invalid hook of one skill does not affect those of others', async ({ sc
   const names = await listed(scene)
   assert.ok(names.includes('of-right'))
   assert.not.ok(names.includes('of-wrong'))
-  const told = async (name: string, query = '') => {
+  const statusOf = async (name: string, query = '') => {
     const { body } = await scene.kernel.request('GET', `/api/skills/${name}${query}`)
     const [{ state, verification_status: status, warnings = [] }] = body.skill.diagnostics
     return [state, status, ...warnings.map(({ message }: { message: string }) => message)]
   }
-  const [state, status, said, ...more] = await told('wrong')
+  const [state, status, said, ...more] = await statusOf('wrong')
   assert.equal([state, status, more], ['valid', 'warning', []])
   assert.match(said, /^its hook "of-wrong" is not active: event /)
-  assert.match((await told('odd'))[2], /^its hook "0" is not active: /)
-  assert.equal(await told('right'), ['valid', 'passed'])
+  assert.match((await statusOf('odd'))[2], /^its hook "0" is not active: /)
+  assert.equal(await statusOf('right'), ['valid', 'passed'])
   await skill(path.join(scene.root, '.svc/skills'), 'local', ['secret_env: { A: env:HOME }'])
   assert.match(
-    (await told('local', `?workspace=${scene.workspaceId}`))[2],
+    (await statusOf('local', `?workspace=${scene.workspaceId}`))[2],
     /a skill of a workspace cannot reference secrets/,
   )
   const { items } = (await scene.kernel.request('GET', '/api/doctor?only=skills')).body

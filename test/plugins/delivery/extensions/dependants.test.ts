@@ -61,7 +61,7 @@ test('purging an extension removes the records of its kinds by any author, and n
 
 test('a kernel stopped while an extension loads logs no error of it', async () => {
   const gates = globalThis as { loading?: () => void; until?: Promise<void> }
-  const begun = new Promise<void>(resolve => {
+  const start = new Promise<void>(resolve => {
     gates.loading = resolve
   })
   let open = () => {}
@@ -72,7 +72,7 @@ test('a kernel stopped while an extension loads logs no error of it', async () =
   const files = speaking('acme.slow', 'hello')
   const main = `globalThis.loading()\nawait globalThis.until\n${files['main.js']}`
   const svc = await scene({ 'acme.slow': { ...files, 'main.js': main } }, { home })
-  await begun
+  await start
   await svc.close()
   open()
   await new Promise(resolve => setTimeout(resolve, 500))

@@ -133,10 +133,10 @@ test('a network extension is linked only when confirmed', async () => {
   await write(origin, { 'extension.toml': net('"a"') })
   const link = (confirm_network_digest?: string) =>
     svc.request('POST', '/api/extensions/dev', { origin_path: origin, generation_hash: HASH, confirm_network_digest })
-  const asked = await link()
-  assert.equal([asked.status, asked.body.code], [409, 'extension_network_unconfirmed'])
+  const reply = await link()
+  assert.equal([reply.status, reply.body.code], [409, 'extension_network_unconfirmed'])
   assert.is((await link(HASH)).status, 409)
-  const digest = asked.body.details.confirm_network_digest
+  const digest = reply.body.details.confirm_network_digest
   assert.is((await link(digest)).body.extension.network_requirement_digest, digest)
   const reload = (body: object) => svc.request('POST', '/api/extensions/net/reload', body)
   assert.is((await reload({})).status, 200, 'it requires what it did')

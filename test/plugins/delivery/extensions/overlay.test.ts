@@ -141,14 +141,15 @@ test('several workspaces link one name beside the installed extension, separatel
   assert.match(await promptIn('one'), 'You are one.')
   assert.match(await promptIn('two'), 'You are two.')
   // Logs and secrets are each one's own.
-  const said = async (query: string) => (await get(`/logs${query}`)).logs.map(({ message }: Wire) => message).join('\n')
-  assert.match(await said('?workspace=one'), 'it speaks for one false')
-  assert.match(await said(''), 'it speaks for installed false')
+  const logText = async (query: string) =>
+    (await get(`/logs${query}`)).logs.map(({ message }: Wire) => message).join('\n')
+  assert.match(await logText('?workspace=one'), 'it speaks for one false')
+  assert.match(await logText(''), 'it speaks for installed false')
   const bindings = [{ env_name: 'TOKEN', vault_ref: 'env:OWN' }]
   assert.is((await svc.request('PUT', '/api/extensions/kit/secrets?workspace=one', { bindings })).status, 200)
   assert.equal((await get('/secrets')).bindings, [])
   await post('kit/reload?workspace=one')
-  await svc.until('kit', async () => (await said('?workspace=one')).includes('it speaks for one true'))
+  await svc.until('kit', async () => (await logText('?workspace=one')).includes('it speaks for one true'))
   assert.is((await get('')).extension.pid, installed.pid)
 
   // Switched off by its workspace, the others run on.

@@ -100,20 +100,22 @@ const odd: readonly (readonly [string, Record<string, string>, readonly string[]
   ],
   ['has no valid manifest', { ...files(), 'extension.toml': 'name = ' }, ['base'], /not valid TOML/],
 ]
-for (const [what, dropped, applied, told] of odd)
+for (const [what, dropped, applied, reason] of odd)
   test(`a replacement that ${what} leaves the plugin and its dependents running, and is reported`, async () => {
     const svc = await start({ [name]: dropped })
     assert.equal(began, applied)
     assert.is(stateOf(svc, 'base'), 'active')
     assert.is(stateOf(svc, 'user'), 'active')
     const extension = await svc.until(name, failed)
-    assert.match(extension.last_error, told)
+    assert.match(extension.last_error, reason)
     const { items } = (await svc.request('GET', '/api/doctor')).body
-    const codes = items.flatMap((item: { code: string; message: string }) => (told.test(item.message) ? item.code : []))
+    const codes = items.flatMap((item: { code: string; message: string }) =>
+      reason.test(item.message) ? item.code : [],
+    )
     assert.ok(codes.includes('extension_failed'), JSON.stringify(items))
     const unknown = items.filter(({ code }: { code: string }) => code === 'config_unknown_plugin')
     assert.equal(unknown, [], 'it is there, and does not load')
-    assert.ok(svc.log.some(({ level, msg }) => level === 'error' && told.test(msg)))
+    assert.ok(svc.log.some(({ level, msg }) => level === 'error' && reason.test(msg)))
     // Its host comes to the same result, and takes nothing down to find out.
     assert.equal(began, applied)
     await svc.close()

@@ -170,8 +170,8 @@ test('an extension setting applies after a restart, and the doctor reports nothi
   assert.is((globalThis as { volume?: number }).volume, 11)
   assert.equal(await wrong(svc), [])
   await svc.request('POST', '/api/extensions/acme.say/disable')
-  const [told] = (await items(svc)).filter(({ code }) => code === 'config_unowned')
-  assert.match(told?.message ?? '', 'acme.say')
+  const [item] = (await items(svc)).filter(({ code }) => code === 'config_unowned')
+  assert.match(item?.message ?? '', 'acme.say')
   await svc.close()
 
   const again = await scene({ 'acme.ok': speaking('acme.ok', 'fine') }, { home, config: config('loud') })

@@ -90,8 +90,8 @@ export default definePlugin({ name: 'acme.old', version: '1.0.0', service: async
       /main\.js:6 uses kernel\.setting, which is gone; write kernel\.config\.get\(TheSetting\)/,
     )
     assert.match(item?.message, /main\.js:7 uses kernel\.events/)
-    const said = (await svc.request('GET', '/api/ext/acme.old/say')).body.a
-    assert.is(said, 'kernel.setting is gone; write kernel.config.get(TheSetting)')
+    const answer = (await svc.request('GET', '/api/ext/acme.old/say')).body.a
+    assert.is(answer, 'kernel.setting is gone; write kernel.config.get(TheSetting)')
   } finally {
     await svc.close()
   }
@@ -156,9 +156,9 @@ async function namesInCopy(api: 1 | 2, prepare: (cache: string) => Promise<unkno
     const { folder, hash } = await new CodeCache(cache).copy('acme.old', root, 'unique', api)
     assert.is(new CodeCache(cache).folderOf(hash, 'acme.old'), folder)
     const env = { PATH: process.env.PATH }
-    const said = execFileSync(process.execPath, [path.join(folder, 'main.js')], { encoding: 'utf8', env })
+    const output = execFileSync(process.execPath, [path.join(folder, 'main.js')], { encoding: 'utf8', env })
     return {
-      ...(JSON.parse(said) as { names: string[]; one: boolean }),
+      ...(JSON.parse(output) as { names: string[]; one: boolean }),
       about: await readFile(path.join(home, 'target.json'), 'utf8').catch(() => ''),
     }
   } finally {

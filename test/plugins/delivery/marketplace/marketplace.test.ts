@@ -120,9 +120,9 @@ test('an update names an installed skill changed by hand, and a new install repa
     const { body } = await world.kernel.request('POST', '/api/skills/marketplace/update', { name: 'deploy' })
     return body.skills[0]
   }
-  const told = await update()
-  assert.is(told.status, 'failed')
-  assert.match(told.error, /have changed since it was installed\. Install it again.*svc skill install deploy/)
+  const reply = await update()
+  assert.is(reply.status, 'failed')
+  assert.match(reply.error, /have changed since it was installed\. Install it again.*svc skill install deploy/)
   assert.is((await world.install('deploy')).body.skill.status, 'updated')
   assert.is((await world.show('deploy')).diagnostics[0].state, 'valid')
   assert.is((await update()).status, 'current')

@@ -16,9 +16,9 @@ test('a permission question is answered in the chat once by a user named by the 
   const chat = await openChat({ permissions: 'approve-reads', spec: approvers })
   try {
     await chat.say(ask, room)
-    const asked = await chat.reads(texts => codeIn(texts) !== '', room)
-    const code = codeIn(asked)
-    assert.match(asked.join('\n'), /permission \(edit\): edit notes\.txt/)
+    const messages = await chat.reads(texts => codeIn(texts) !== '', room)
+    const code = codeIn(messages)
+    assert.match(messages.join('\n'), /permission \(edit\): edit notes\.txt/)
     assert.is((await chat.say(`allow ${code}`, room)).reason, 'not_an_approver')
     assert.is(
       (await chat.say(`allow ${code}`, { ...op, sender: { id: 'op', authenticated: false } })).reason,
@@ -69,9 +69,9 @@ test('a text question is answered in the chat', async () => {
       `call elicitation/create ${JSON.stringify({ mode: 'form', message: 'Where?', requestedSchema })}`,
       room,
     )
-    const asked = await chat.reads(texts => texts.some(text => /reply [A-Z0-9]{5}/.test(text)), room)
-    const code = /reply ([A-Z0-9]{5})/.exec(asked.join('\n'))?.[1]
-    assert.match(asked.join('\n'), /Where\?[\s\S]*1\. here\n2\. there/)
+    const messages = await chat.reads(texts => texts.some(text => /reply [A-Z0-9]{5}/.test(text)), room)
+    const code = /reply ([A-Z0-9]{5})/.exec(messages.join('\n'))?.[1]
+    assert.match(messages.join('\n'), /Where\?[\s\S]*1\. here\n2\. there/)
     assert.is((await chat.say(`reply ${code} 2`, op)).reason, 'question_answered')
     await chat.reads(all => all.some(text => text.includes('"there"')), room)
   } finally {

@@ -127,8 +127,8 @@ test('a direct room with a peer of another daemon is one conversation, hidden fr
     [asked, ada.own.peer_id, 'received'],
     [heard, bob.own.peer_id, 'sent'],
   ])
-  const said = await ada.say('ada', 'say to all')
-  const inThread = `/channels/team/threads/${said.thread_id}/messages`
+  const message = await ada.say('ada', 'say to all')
+  const inThread = `/channels/team/threads/${message.thread_id}/messages`
   await eventually(async () => (await cid.request('GET', inThread)).status === 200, 'the thread is there')
   assert.equal(await cid.directs(), [])
   const { remote: state } = await cid.ask('GET', remote)

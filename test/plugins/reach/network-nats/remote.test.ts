@@ -28,10 +28,10 @@ const ids = (half: Half) => half.received().map(({ envelope }) => envelope.id)
 
 test('a message reaches the other daemon once, in commit order, with its peers', async () => {
   const [ada, bob] = await open('ada', 'bob')
-  const said: string[] = []
-  for (let i = 0; i < 5; i++) said.push(await ada.say(`message ${i}`))
-  await bob.got(...said)
-  assert.equal(ids(bob), said)
+  const messages: string[] = []
+  for (let i = 0; i < 5; i++) messages.push(await ada.say(`message ${i}`))
+  await bob.got(...messages)
+  assert.equal(ids(bob), messages)
   const [first] = bob.received()
   assert.is(first?.daemon, 'ada')
   assert.is(first?.envelope.ts !== undefined && first.envelope.expires_at, (first?.envelope.ts ?? 0) + 24 * 60 * 60)
@@ -154,8 +154,8 @@ test('a consumer removed by hand is created again', async () => {
 
 test('a daemon recognizes its own redelivered messages, also after a restart', async () => {
   const [ada, bob] = await open('ada', 'bob')
-  const said = [await ada.say('one'), await ada.say('two')]
-  await bob.got(...said)
+  const messages = [await ada.say('one'), await ada.say('two')]
+  await bob.got(...messages)
   const { daemon } = await ada.identity()
   await ada.restart(() => atServer(({ manager }) => manager.consumers.delete(STREAM, `${daemon}_team`)))
   const answer = await bob.say('heard')
@@ -164,7 +164,7 @@ test('a daemon recognizes its own redelivered messages, also after a restart', a
   assert.equal([ids(ada), refusals.filter((one: { peer: string }) => one.peer === 'self')], [[answer], []])
   const next = await ada.say('three')
   await bob.got(next)
-  assert.equal(ids(bob), [...said, next])
+  assert.equal(ids(bob), [...messages, next])
 })
 
 test('a stream removed by hand is created again', async () => {

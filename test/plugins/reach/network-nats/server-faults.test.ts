@@ -74,16 +74,16 @@ asRoot('a server whose disk is full is waited for, and nothing is lost', async (
     const [ada, bob] = halves as [Half, Half]
     const first = await ada.say('first')
     await bob.got(first)
-    const said: string[] = []
-    for (let n = 0; n < 80; n++) said.push(await ada.say(`${n} ${'x'.repeat(60_000)}`))
+    const messages: string[] = []
+    for (let n = 0; n < 80; n++) messages.push(await ada.say(`${n} ${'x'.repeat(60_000)}`))
     await eventually(async () => ['away', 'full'].includes((await ada.status()).state), 'the disk is full')
     assert.ok((await findings(ada)).some(({ code }) => /^network_remote_(away|full)$/.test(code)))
     execFileSync('mount', ['-o', 'remount,size=64m', store])
     // A server that could not write takes nothing until it is started again.
     await server.stop('SIGKILL')
     await server.start()
-    await bob.got(...said)
-    assert.equal(ids(bob).length, said.length + 1)
+    await bob.got(...messages)
+    assert.equal(ids(bob).length, messages.length + 1)
   } finally {
     for (const half of halves) await half.close()
     for (const server of servers) await server.close()

@@ -55,8 +55,8 @@ test('a server with TLS is joined with its authority certificate; with a wrong o
     await half.join(url, { ca: authority.own.cert })
     await half.connected()
   }
-  const said = await ada.say('by TLS')
-  await bob.got(said)
+  const message = await ada.say('by TLS')
+  await bob.got(message)
 })
 
 test.run()

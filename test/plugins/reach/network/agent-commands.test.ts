@@ -133,11 +133,11 @@ test('senders and followers learn which peers a message does not wake, with the 
   }, 'the end of the wake')
   const { stdout, stderr } = await send()
   assert.match(stdout, new RegExp(`\\neve\\.${id} is not woken: its budget is spent`), stderr)
-  const told = JSON.parse((await send('--json')).stdout).message
-  assert.equal(told.not_woken, [{ peer_id: `eve.${id}`, reason: 'budget_exhausted', session_id: id }])
+  const message = JSON.parse((await send('--json')).stdout).message
+  assert.equal(message.not_woken, [{ peer_id: `eve.${id}`, reason: 'budget_exhausted', session_id: id }])
   const work = ['--work', 'w1', '--kind', 'trace', '--body', '{"state":"completed","message":"made"}']
-  const begun = await send('--work', 'w1', '--thread', 'thread_work')
-  assert.is(begun.code, 0, begun.stderr)
+  const reply = await send('--work', 'w1', '--thread', 'thread_work')
+  assert.is(reply.code, 0, reply.stderr)
   const argv = ['network', 'send', 'spent', ...to, ...work, '--thread', 'thread_work']
   const ended = await asPerson(scene, argv)
   assert.is(ended.code, 0, ended.stderr)

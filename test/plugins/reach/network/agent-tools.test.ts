@@ -37,12 +37,12 @@ test('the reply tool of a woken agent needs no permission; other tools, rooms an
     const go = path.join(scene.root, 'go')
     const before = await scene.say('ada', 'for nobody')
     assert.is(await answer(before.id), 'tool_approval_required', 'outside of a turn that a message began')
-    const begun = await scene.say('ada', `until ${go}`, { to: 'bob' })
+    const message = await scene.say('ada', `until ${go}`, { to: 'bob' })
     await eventually(async () => {
       const { session } = (await scene.kernel.request('GET', scene.at('bob'))).body
       return session.activity?.turn_source === 'network'
     }, 'the turn to run')
-    assert.is(await answer(begun.id), 'done')
+    assert.is(await answer(message.id), 'done')
     assert.is(await call('channel_send', { channel: 'team', body: 'fine', metadata }), 'tool_approval_required')
     const sent = { channel: 'team', kind: 'say', session_id: sessionId, body: { text: 'x' } }
     const further = { workspace_id: scene.workspaceId, body: sent }
@@ -50,7 +50,7 @@ test('the reply tool of a woken agent needs no permission; other tools, rooms an
     assert.is(await answer('msg_absent'), 'tool_approval_required')
     writeFileSync(go, '')
     await scene.settled('bob', 1)
-    assert.is(await answer(begun.id), 'tool_approval_required', 'after its turn')
+    assert.is(await answer(message.id), 'tool_approval_required', 'after its turn')
   } finally {
     await scene.close()
   }

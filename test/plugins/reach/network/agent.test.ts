@@ -17,7 +17,7 @@ function read(home: string, url: string, lastEventId?: string) {
   const parser = new SseParser()
   let ended = false
   const headers = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
-  const asked = httpRequest({ socketPath: path.join(home, 'daemon.sock'), path: url, headers }, response => {
+  const request = httpRequest({ socketPath: path.join(home, 'daemon.sock'), path: url, headers }, response => {
     response.setEncoding('utf8')
     response.on('data', (text: string) => frames.push(...parser.push(text)))
     response.on('end', () => {
@@ -25,8 +25,8 @@ function read(home: string, url: string, lastEventId?: string) {
     })
     response.on('error', () => {})
   })
-  asked.on('error', () => {})
-  asked.end()
+  request.on('error', () => {})
+  request.end()
   const texts = () => frames.flatMap(({ data }) => (data as Reply).message?.text ?? [])
   return {
     frames,
@@ -34,7 +34,7 @@ function read(home: string, url: string, lastEventId?: string) {
     ended: () => eventually(async () => ended, 'the end of the stream'),
     has: (...wanted: string[]) =>
       eventually(async () => texts().join() === wanted.join(), `${wanted.join()}, and there is ${texts().join()}`),
-    close: () => asked.destroy(),
+    close: () => request.destroy(),
   }
 }
 
@@ -81,11 +81,11 @@ test('an answer goes to the sender in the same place, and marks the message as r
       metadata: { message_kind: 'status', correlation_id: 'release 7' },
       body: 'half of it is done',
     })
-    const asked = body.message.message_id
+    const messageId = body.message.message_id
     const answered = await bob.post('/api/agent/channels/reply', {
       metadata: { message_kind: 'reply' },
       body: 'say thanks',
-      reply_to_message_id: asked,
+      reply_to_message_id: messageId,
     })
     assert.is(answered.status, 202, JSON.stringify(answered.body))
     assert.is(answered.body.message.to_session_id, scene.peer('ada').session_id)
@@ -93,7 +93,7 @@ test('an answer goes to the sender in the same place, and marks the message as r
     const { body: threads } = await scene.request('GET', '/channels/team/threads')
     assert.equal(
       threads.threads.map((one: Reply) => [one.root_message_id, one.message_count]),
-      [[asked, 2]],
+      [[messageId, 2]],
     )
     assert.is((await scene.prompts('bob')).length, 0)
     await eventually(async () => (await scene.prompts('ada')).length === 1, 'the answer wakes who asked')

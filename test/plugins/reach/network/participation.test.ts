@@ -83,8 +83,8 @@ test('a session without participation or with local is local, with the source of
   const { create, close, prompt, place } = await open({ env: { SVC_PEER_ID: 'other.ses_1' } })
   try {
     const sources = []
-    for (const asked of [undefined, { mode: 'local' }]) {
-      const { body } = await create(asked)
+    for (const participation of [undefined, { mode: 'local' }]) {
+      const { body } = await create(participation)
       sources.push([
         body.session.resolved_network_participation.mode,
         body.session.resolved_network_participation.source,
@@ -166,8 +166,8 @@ test('participation of a run comes from the first source: request, profile, task
     })
     assert.equal((await shown(own)).of, ['live', 'task_profile', 'own', 'named'])
     assert.equal((await shown(profiled)).of, ['live', 'task_profile', 'profile', 'named'])
-    const asked = await task({ network_participation: { ...NAMED, channel_id: 'own' } })
-    assert.equal((await shown(asked, { network_participation: NAMED })).of, [
+    const taskReply = await task({ network_participation: { ...NAMED, channel_id: 'own' } })
+    assert.equal((await shown(taskReply, { network_participation: NAMED })).of, [
       'live',
       'explicit_request',
       'team',

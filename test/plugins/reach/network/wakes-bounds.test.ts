@@ -10,13 +10,13 @@ test('a chain of wakes ends at its depth limit; a spontaneous message starts a n
   try {
     const working = gate()
     const chain = ['ada', 'bob', 'eve', 'dan', 'ada']
-    const said: Reply[] = []
+    const messages: Reply[] = []
     for (const [n, from] of chain.slice(0, -1).entries()) {
       const to = chain[n + 1] as string
-      said.push(await say(from, working.line, { to }))
+      messages.push(await say(from, working.line, { to }))
       if (n < 3) await until(at(to), ({ type, content }) => type === 'user_message' && content.source === 'network')
     }
-    assert.equal(await Promise.all(said.map(disposition)), [
+    assert.equal(await Promise.all(messages.map(disposition)), [
       { woken: 1, not_addressed: 2 },
       { woken: 1, not_addressed: 2 },
       { woken: 1, not_addressed: 2 },
@@ -25,7 +25,7 @@ test('a chain of wakes ends at its depth limit; a spontaneous message starts a n
     const wakes = (await Promise.all(['bob', 'eve', 'dan'].map(wakesOf))).flat()
     assert.equal(
       wakes.map(({ depth, root_id }) => [depth, root_id]),
-      [1, 2, 3].map(depth => [depth, said[0]?.id]),
+      [1, 2, 3].map(depth => [depth, messages[0]?.id]),
     )
     assert.equal(await wakesOf('ada'), [])
     await working.open()
@@ -42,10 +42,11 @@ test('a chain of wakes ends at its depth limit; a spontaneous message starts a n
 test('reported tokens of an agent are charged, and a spent budget stops the wakes of its session', async () => {
   const { peer, say, settled, usage, disposition, inbox, prompts, close } = await openScene()
   try {
-    const told = (used: number) => `update ${JSON.stringify({ sessionUpdate: 'usage_update', used, size: 300_000 })}`
-    await say('ada', told(1200), { to: 'bob' })
+    const usageLine = (used: number) =>
+      `update ${JSON.stringify({ sessionUpdate: 'usage_update', used, size: 300_000 })}`
+    await say('ada', usageLine(1200), { to: 'bob' })
     await settled('bob', 1)
-    await say('ada', told(201_200), { to: 'bob' })
+    await say('ada', usageLine(201_200), { to: 'bob' })
     const wakes = await settled('bob', 2)
     assert.equal(
       wakes.map(({ usage_state, input_tokens, output_tokens }) => [usage_state, input_tokens, output_tokens]),
@@ -107,9 +108,9 @@ test('a queued wake survives a restart and prompts once', async () => {
       wakes.map(({ state }) => state),
       ['settled', 'settled'],
     )
-    const told = await prompts('bob')
+    const texts = await prompts('bob')
     assert.equal(
-      told.map(text => /say (queued|gathered)/.exec(text)?.[1]),
+      texts.map(text => /say (queued|gathered)/.exec(text)?.[1]),
       ['queued', 'gathered'],
     )
   } finally {

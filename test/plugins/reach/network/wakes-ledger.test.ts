@@ -58,7 +58,7 @@ test('every state of a wake leads to an end, and ends are final', () => {
 test('the end of a turn does not depend on event pages and is reported once', () => {
   const event = (type: string, turn_id: string, content: object = {}) => ({ type, turn_id, content })
   const usage = (turn: string, used: number) => event('usage', turn, { usage: { used, size: 1 } })
-  const told = [
+  const journal = [
     [usage('other', 500), event('user_message', 'own'), usage('own', 740), event('done', 'own', { duration_ms: 12.4 })],
     [event('user_message', 'own'), event('error', 'own', { error: 'x', duration_ms: 3 }), event('done', 'own')],
     [event('user_message', 'own'), event('user_message', 'next'), event('done', 'own', { duration_ms: 3 })],
@@ -66,7 +66,7 @@ test('the end of a turn does not depend on event pages and is reported once', ()
     [event('system', 'own', { note: 'prompt_dropped' })],
     [event('user_message', 'own'), usage('own', 100), event('done', 'own', { duration_ms: -1 })],
   ]
-  const ends = told.map(events => {
+  const ends = journal.map(events => {
     const tale = new Tale('own', 200)
     for (const one of events) tale.add(one)
     return tale.end

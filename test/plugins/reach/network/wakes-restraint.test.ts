@@ -156,15 +156,15 @@ test('an agent that cannot be kept asking is woken, and its session reports the 
     const done = { sessionUpdate: 'tool_call', toolCallId: 'u1', title: 'Edit a.js', kind: 'edit', status: 'completed' }
     await say('ada', `update ${JSON.stringify(done)}\nsay afterwards`, { to: 'bob' })
     await settled('bob', 1)
-    const told = await events(at('bob'))
-    const warnings = told.filter(({ type }) => type === 'runtime_warning').map(({ content }) => content)
+    const entries = await events(at('bob'))
+    const warnings = entries.filter(({ type }) => type === 'runtime_warning').map(({ content }) => content)
     const text = (warning: string) => warnings.find(content => content.warning === warning)?.text
     assert.match(
       text('permission_never_asked'),
       /restraint of turns that other agents begin does not restrict.*no mode in which it asks/,
     )
     assert.match(text('permission_not_asked'), /"Edit a.js" without asking: the restraint of turns/)
-    assert.match(said(told), /afterwards/)
+    assert.match(said(entries), /afterwards/)
     assert.is((await row(peer('bob').session_id)).state, 'active')
   } finally {
     await close()

@@ -19,9 +19,9 @@ test('a message to a peer wakes it with one prompt, charged once', async () => {
     )
     // An agent that tells no tokens keeps the share of its budget that was reserved.
     assert.equal([wake?.input_tokens, wake?.output_tokens], [25_000, 6_250])
-    const told = await prompts('bob')
-    assert.is(told.length, 1)
-    assert.ok(told[0]?.includes('say yes') && told[0].includes(message.id) && told[0].includes(peer('ada').peer_id))
+    const texts = await prompts('bob')
+    assert.is(texts.length, 1)
+    assert.ok(texts[0]?.includes('say yes') && texts[0].includes(message.id) && texts[0].includes(peer('ada').peer_id))
     assert.equal(await disposition(message), { woken: 1 })
     assert.equal(await inbox('bob'), [])
     const { total, budget } = await usage(`?owner_kind=session&owner_id=${peer('bob').session_id}`)

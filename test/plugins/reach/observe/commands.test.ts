@@ -109,10 +109,10 @@ test('top --json prints one state, with --interval a line per change until inter
 })
 
 test('top on a terminal replaces the previous state', async ({ world }) => {
-  let asked = false
+  let isAsked = false
   const isEnough = (text: string) => {
-    if (!asked && text.includes('0 queued')) {
-      asked = true
+    if (!isAsked && text.includes('0 queued')) {
+      isAsked = true
       void world.queued()
     }
     return text.includes('1 queued')

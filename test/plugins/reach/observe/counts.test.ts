@@ -76,23 +76,23 @@ function recount(all: readonly Remembered[], zone: string, now: number, scope: s
 
 async function agrees(of: World, all: readonly Remembered[], zone: string, where: string): Promise<void> {
   for (const scope of [undefined, ...of.workspaces]) {
-    const told = await of.overview(scope === undefined ? '' : `?workspace=${scope}`)
+    const overview = await of.overview(scope === undefined ? '' : `?workspace=${scope}`)
     // Events of the daemon itself are in the log too; the test knows of those with a scope only.
     const { days, buckets, closed } = recount(all, zone, of.clock.now(), scope)
-    assert.equal(told.outcomes.days, days, `${where} ${scope}`)
-    assert.is(told.today.tasks_closed, closed, where)
+    assert.equal(overview.outcomes.days, days, `${where} ${scope}`)
+    assert.is(overview.today.tasks_closed, closed, where)
     const sum = (name: 'completed' | 'failed' | 'canceled') => days.reduce((n, day) => n + day[name], 0)
-    assert.equal([told.outcomes.completed, told.outcomes.failed], [sum('completed'), sum('failed')], where)
+    assert.equal([overview.outcomes.completed, overview.outcomes.failed], [sum('completed'), sum('failed')], where)
     const today = days.at(-1)
-    assert.equal([told.today.runs_completed, told.today.runs_failed], [today?.completed, today?.failed], where)
+    assert.equal([overview.today.runs_completed, overview.today.runs_failed], [today?.completed, today?.failed], where)
     if (scope === undefined) continue
-    const pulse = told.pulse.buckets.map((bucket: Record<string, number>) => [
+    const pulse = overview.pulse.buckets.map((bucket: Record<string, number>) => [
       `${bucket.weekday}/${bucket.hour}`,
       bucket.events,
     ])
     assert.equal(Object.fromEntries(pulse), Object.fromEntries(buckets), `${where} ${scope}`)
     const most = Math.max(0, ...buckets.values())
-    assert.is(told.pulse.busiest?.events ?? 0, most, where)
+    assert.is(overview.pulse.busiest?.events ?? 0, most, where)
   }
 }
 

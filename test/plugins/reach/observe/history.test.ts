@@ -38,11 +38,11 @@ test('a home of the previous version has the logged events and later ones once',
   assert.equal(await completed(of, `?workspace=${scope}`), expected)
   assert.equal(await completed(of, `?workspace=${of.workspaces[1]}`), {})
   const stored = of.rows('SELECT count(*) FROM kernel_event')[0]?.[0]
-  const told = (await of.overview()).pulse.buckets.reduce(
+  const totals = (await of.overview()).pulse.buckets.reduce(
     (sum: number, { events: n }: { events: number }) => sum + n,
     0,
   )
-  assert.is(told, stored)
+  assert.is(totals, stored)
   await of.close()
 })
 

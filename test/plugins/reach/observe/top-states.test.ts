@@ -6,13 +6,13 @@ import { watchReplies } from '../../../../cli/watch-route.js'
 import type { CommandContext } from '../../../../kernel/plugin.js'
 import { type Frame, runTop } from '../../../../plugins/reach/observe/cli/top.js'
 
-const begun = Date.parse('2026-01-01T00:00:00Z')
+const start = Date.parse('2026-01-01T00:00:00Z')
 
 /** What a daemon says of its tasks in the look of that number, from 0: a second later each time. */
 function dashboardOf(look: number, queued: number) {
   const age = look * 1000
   return {
-    freshness: { observed_at: new Date(begun + age).toISOString() },
+    freshness: { observed_at: new Date(start + age).toISOString() },
     queue: { total: queued, oldest_queue_age_ms: queued === 0 ? 0 : age },
     active_runs: {
       items: [{ run_id: 'run_1', run_status: 'running', task_title: 'Deploy', agent_name: 'coder', age_ms: age + 500 }],

@@ -35,7 +35,7 @@ const sender = (url: () => string) =>
 /** An MCP server over HTTP with one tool, which remembers what it was sent. */
 function mcpAnswer({ body, method }: Received) {
   if (method !== 'POST' || body === 'x' || body === '') return { status: method === 'GET' ? 405 : 200 }
-  const { id, method: asked, params } = JSON.parse(body)
+  const { id, method: rpcMethod, params } = JSON.parse(body)
   if (id === undefined) return { status: 202 }
   const results: Record<string, unknown> = {
     initialize: {
@@ -46,7 +46,7 @@ function mcpAnswer({ body, method }: Received) {
     'tools/list': { tools: [{ name: 'echo', inputSchema: { type: 'object' } }] },
     'tools/call': { content: [{ type: 'text', text: 'said' }] },
   }
-  return { body: { jsonrpc: '2.0', id, result: results[asked] ?? {} } }
+  return { body: { jsonrpc: '2.0', id, result: results[rpcMethod] ?? {} } }
 }
 
 async function world(config: object, env: Record<string, string> = {}) {

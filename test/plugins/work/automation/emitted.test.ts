@@ -194,7 +194,7 @@ test('a trigger on a session gets its state and the id from its agent', async ()
   await scene.prompt(at, 'say hello')
   const { acp_session_id: given } = await scene.row(id)
   assert.ok(given)
-  const said = async (trigger: string): Promise<string> => {
+  const promptOf = async (trigger: string): Promise<string> => {
     const run: Reply = await eventually(async () => {
       const all: Reply[] = (await request('GET', `/api/automation/triggers/${trigger}/runs`)).body.runs
       return all.find(one => one.session_id && one.ended_at)
@@ -203,11 +203,11 @@ test('a trigger on a session gets its state and the id from its agent', async ()
     return events.find(event => event.type === 'user_message')?.content.text ?? ''
   }
   // A trigger is told the session as it is when it fires: it has fired before the session is stopped.
-  assert.match(await said(hook), new RegExp(`^say active ${given} 20\\d\\d-`))
+  assert.match(await promptOf(hook), new RegExp(`^say active ${given} 20\\d\\d-`))
   const filter = { 'data.session_id': id }
   const stop = await create(where, { ...once, name: 'stop', event: 'session.stopped', filter, prompt })
   await request('POST', `${at}/stop`)
-  assert.match(await said(stop), new RegExp(`^say stopped ${given} 20\\d\\d-`))
+  assert.match(await promptOf(stop), new RegExp(`^say stopped ${given} 20\\d\\d-`))
   await scene.close()
 })
 

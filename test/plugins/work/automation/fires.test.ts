@@ -71,10 +71,10 @@ test('a trigger that is disabled, in another scope or filtered out does not fire
     await create(b, { name: 'filtered', event, filter: { 'data.agent_name': 'somebody' } }),
     await create(b, { name: 'an object', event, filter: { 'data.nothing': 'x' } }),
   ]
-  const told = await create(b, { name: 'told', event, filter: { 'data.agent_name': 'worker', source: 'observer' } })
+  const filtered = await create(b, { name: 'told', event, filter: { 'data.agent_name': 'worker', source: 'observer' } })
   await b.put('demo', hourly({ agent_name: 'worker' }))
   await b.request('POST', '/api/automation/jobs/demo/trigger')
-  assert.is((await runsOf(b, told.id, 1)).length, 1)
+  assert.is((await runsOf(b, filtered.id, 1)).length, 1)
   for (const { id } of quiet)
     assert.equal((await b.request('GET', `/api/automation/triggers/${id}/runs`)).body.runs, [])
   await b.end()

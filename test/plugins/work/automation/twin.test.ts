@@ -78,7 +78,7 @@ test(`a daemon on a virtual clock does exactly what the simulation of ${JOBS} jo
   assert.is(reply.status, 200, JSON.stringify(reply.body))
   const { jobs } = reply.body.simulation
   assert.is(jobs.unlisted, 0)
-  const said = jobs.occasions.map((one: Reply) => lineOf(one)).sort()
+  const predicted = jobs.occasions.map((one: Reply) => lineOf(one)).sort()
 
   for (const { from, to } of spans) {
     await twin.passTo(from)
@@ -87,12 +87,12 @@ test(`a daemon on a virtual clock does exactly what the simulation of ${JOBS} jo
   await twin.passTo(end)
   const lived = await twin.lived(ids)
   const different = [
-    ...said.filter((line: string) => !lived.includes(line)).map((line: string) => `said  ${line}`),
-    ...lived.filter(line => !said.includes(line)).map(line => `lived ${line}`),
+    ...predicted.filter((line: string) => !lived.includes(line)).map((line: string) => `said  ${line}`),
+    ...lived.filter(line => !predicted.includes(line)).map(line => `lived ${line}`),
   ]
-  console.log(`${said.length} occasions in ${Math.round(elapsed)} ms: ${JSON.stringify(jobs.skipped)}`)
+  console.log(`${predicted.length} occasions in ${Math.round(elapsed)} ms: ${JSON.stringify(jobs.skipped)}`)
   assert.equal(different.slice(0, Number(process.env.TWIN_SHOWN ?? 20)), [])
-  assert.ok(said.length > JOBS, `${said.length} occasions`)
+  assert.ok(predicted.length > JOBS, `${predicted.length} occasions`)
   await twin.b.end()
 })
 

@@ -268,11 +268,11 @@ test('Slack gets its challenge back, and a delivery repeated with another timest
     'x-slack-signature': `v0=${hex(SECRET, `v0:${seconds}:${body}`)}`,
   })
   const now = Math.floor(b.clock.now() / 1000)
-  const asked = '{"type":"url_verification","challenge":"3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P"}'
-  const reply = await b.post(hook, asked, signed(asked, now))
+  const challenge = '{"type":"url_verification","challenge":"3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P"}'
+  const reply = await b.post(hook, challenge, signed(challenge, now))
   assert.is(reply.body.challenge, '3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P')
   assert.equal(coded(reply), [200, 0])
-  assert.equal(coded(await b.post(hook, asked, { ...signed(asked, now), 'x-slack-signature': 'v0=00' })), [
+  assert.equal(coded(await b.post(hook, challenge, { ...signed(challenge, now), 'x-slack-signature': 'v0=00' })), [
     401,
     'webhook_signature_invalid',
   ])
@@ -336,7 +336,7 @@ test('a refusal names its header, member and tolerance', async () => {
   const long = 'x'.repeat(300)
   const body = JSON.stringify({ id: long })
   const linear = JSON.stringify({ webhookTimestamp: (at - 100) * 1000 })
-  for (const [scheme, text, headers, said] of [
+  for (const [scheme, text, headers, refusal] of [
     ['github', '{}', { 'x-hub-signature-256': long }, /X-Hub-Signature-256/],
     ['github', '{}', { 'x-hub-signature-256': long }, /256 characters/],
     ['stripe', body, { 'stripe-signature': `t=${at},v1=${hex(SECRET, `${at}.${body}`)}` }, /\bid\b.*256 characters/],
@@ -348,9 +348,9 @@ test('a refusal names its header, member and tolerance', async () => {
       /5 minutes$/,
     ],
   ] as const) {
-    const name = `${scheme}-${said.source.replace(/\W/g, '')}`.toLowerCase()
+    const name = `${scheme}-${refusal.source.replace(/\W/g, '')}`.toLowerCase()
     const reply = await b.post(await b.hook(scheme, { name, endpoint_slug: name }), text, headers)
-    assert.match(reply.body.error, said, reply.text)
+    assert.match(reply.body.error, refusal, reply.text)
   }
   await b.end()
 })

@@ -105,8 +105,8 @@ test('a JSON decision denies; the output of a prompt hook becomes context', asyn
 })
 
 test('standard output: every decision of Claude Code is supported', () => {
-  const patch = (event: Parameters<typeof claudePatch>[0], said: unknown, payload = {}) =>
-    claudePatch(event, payload, typeof said === 'string' ? said : JSON.stringify(said))
+  const patch = (event: Parameters<typeof claudePatch>[0], output: unknown, payload = {}) =>
+    claudePatch(event, payload, typeof output === 'string' ? output : JSON.stringify(output))
   assert.is(patch('permission.request', ''), undefined)
   assert.is(patch('permission.request', 'some words'), undefined)
   assert.is(patch('permission.request', { decision: 'approve', reason: 'fine' }), undefined)

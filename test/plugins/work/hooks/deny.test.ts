@@ -49,16 +49,16 @@ test('a warm sync hook denies a permission, and the run records hook, duration a
   const { id, at } = await scene.session('free')
   const events = await scene.prompt(at, [ask('rm -rf /'), ask('ls')].join('\n'))
   assert.is(said(events), 'answer: reject_once\nanswer: allow_once\n')
-  const asked = await scene.runs(id, '&event=permission.request')
+  const runs = await scene.runs(id, '&event=permission.request')
   assert.equal(
-    asked.map(({ outcome, hook_name, source, mode }) => [outcome, hook_name, source, mode]),
+    runs.map(({ outcome, hook_name, source, mode }) => [outcome, hook_name, source, mode]),
     [
       ['denied', 'guard', 'config', 'sync'],
       ['applied', 'guard', 'config', 'sync'],
     ],
   )
-  assert.equal(asked[0].patch_applied, { deny: true, reason: 'nothing is removed for good' })
-  assert.ok(asked[0].duration_us > 0)
+  assert.equal(runs[0].patch_applied, { deny: true, reason: 'nothing is removed for good' })
+  assert.ok(runs[0].duration_us > 0)
   const [resolved] = events.filter(({ type, content }) => type === 'permission' && content.status === 'resolved')
   assert.is(resolved!.content.resolved_by, 'hook')
   assert.match(resolved!.content.note, /nothing is removed for good \(hook guard\)/)
@@ -72,7 +72,7 @@ test('a warm sync hook denies a permission, and the run records hook, duration a
     ],
   )
   assert.match(noted[0].text, /^hook guard \(config\): denied permission\.request, \d+ [mµ]s$/)
-  assert.is(noted[0].duration_us, asked[0].duration_us)
+  assert.is(noted[0].duration_us, runs[0].duration_us)
 })
 
 test('a request denied by a hook is not shown to the user, any other request is', async () => {

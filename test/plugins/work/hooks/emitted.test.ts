@@ -289,8 +289,8 @@ test('a hook denies a coordinator, and events of the next one are emitted', asyn
   const parts = { designations: [{ brief: 'the parser' }], idempotency_key: 'parts' }
   assert.is((await agentAsks(`/api/tasks/${task.id}/runs/fan-out`, parts)).status, 201)
   await wait('coordinator.decision')
-  const told = heard.get('coordinator.decision') as { readonly run_ids: readonly string[] }
-  assert.is(told.run_ids.length, 1)
+  const decision = heard.get('coordinator.decision') as { readonly run_ids: readonly string[] }
+  assert.is(decision.run_ids.length, 1)
   const { claim_token } = JSON.parse(claimed.text).claim
   const done = await agentAsks(`/api/agent/tasks/${run.id}/complete`, { claim_token, result: { summary: 'divided' } })
   assert.is(done.status, 200, done.text)

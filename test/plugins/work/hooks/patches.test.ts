@@ -32,8 +32,8 @@ test('a hook patches the input of a tool, which is validated again, and observes
   const { tools: all } = (await request('GET', '/api/tools')).body
   const id = all.map(({ descriptor }: Reply) => descriptor.tool_id).find((name: string) => name.endsWith('hooks_list'))
   const call = (input: object) => request('POST', `/api/tools/${id}/invoke`, { input })
-  const told = path.join(scene.home, 'told')
-  const heard = { mode: 'async', command: await scene.program('heard.sh', `#!/bin/sh\ncat >>'${told}'\n`) }
+  const file = path.join(scene.home, 'told')
+  const heard = { mode: 'async', command: await scene.program('heard.sh', `#!/bin/sh\ncat >>'${file}'\n`) }
   const narrow = await scene.program('narrow.sh', answers({ input: { event: 'tool.post_call' } }))
   const tool = { event: 'tool.pre_call', mode: 'sync', timeout: '60s', matcher: { tool_id: id } }
   await scene.configure({
@@ -46,7 +46,7 @@ test('a hook patches the input of a tool, which is validated again, and observes
   const text = JSON.stringify(body)
   assert.match(text, /heard/)
   assert.not.match(text, /narrow/)
-  const line = await eventually(async () => existsSync(told) && readFileSync(told, 'utf8').split('\n')[0], 'its end')
+  const line = await eventually(async () => existsSync(file) && readFileSync(file, 'utf8').split('\n')[0], 'its end')
   const { tool_id, input, event } = JSON.parse(line)
   assert.equal([tool_id, input, event], [id, { event: 'tool.post_call' }, 'tool.post_call'])
   await request('DELETE', '/api/settings/hooks/narrow')

@@ -13,7 +13,7 @@ test.after(({ scene }) => scene.close())
 
 const call = (scene: McpScene, tool: string) =>
   scene.request('POST', `/api/tools/${tool}/invoke`, { input: { text: 'here' } })
-const told = ({ status, body }: Awaited<ReturnType<typeof call>>) => [
+const summaryOf = ({ status, body }: Awaited<ReturnType<typeof call>>) => [
   status,
   body.error?.code,
   ...(body.error?.reason_codes ?? []),
@@ -32,7 +32,7 @@ test('the first call of a tool waits for the start of its server', async ({ scen
   )
   await writeFile(gate, '')
   assert.is((await called).status, 200, JSON.stringify((await called).body))
-  assert.equal(told(await call(scene, 'mcp__slow__nothing')), [404, 'tool_not_found', 'tool_unknown'])
+  assert.equal(summaryOf(await call(scene, 'mcp__slow__nothing')), [404, 'tool_not_found', 'tool_unknown'])
 })
 
 test('a tool of an unreachable server is unavailable with the reason, and one of no server is unknown', async ({
@@ -40,11 +40,11 @@ test('a tool of an unreachable server is unavailable with the reason, and one of
 }) => {
   await scene.put('absent', { command: path.join(scene.home, 'no-such-program') })
   const refused = await call(scene, 'mcp__absent__echo')
-  assert.equal(told(refused), [409, 'tool_unavailable', 'mcp_unreachable'])
+  assert.equal(summaryOf(refused), [409, 'tool_unavailable', 'mcp_unreachable'])
   assert.match(refused.body.error.message, 'no-such-program')
   const shown = await scene.request('GET', '/api/tools/mcp__absent__echo')
-  assert.equal(told(shown), [404, 'tool_not_found', 'mcp_unreachable'])
-  assert.equal(told(await call(scene, 'mcp__nobody__echo')), [404, 'tool_not_found', 'tool_unknown'])
+  assert.equal(summaryOf(shown), [404, 'tool_not_found', 'mcp_unreachable'])
+  assert.equal(summaryOf(await call(scene, 'mcp__nobody__echo')), [404, 'tool_not_found', 'tool_unknown'])
 })
 
 test('a secret of another consumer is refused in the declaration of a server, hook or provider', async ({ scene }) => {

@@ -30,10 +30,10 @@ test('doctor --probe starts and ends each MCP server, and names failed ones with
     })
     const doctor = async (query = '') =>
       (await scene.request('GET', `/api/doctor?only=mcp.servers${query}`)).body.items as Reply[]
-    const begun = async () => (await readFile(starts, 'utf8').catch(() => '')).split('\n').filter(Boolean)
+    const startLines = async () => (await readFile(starts, 'utf8').catch(() => '')).split('\n').filter(Boolean)
 
     assert.equal(await doctor(), [], 'a report that nobody asked to probe starts nothing')
-    assert.equal(await begun(), [])
+    assert.equal(await startLines(), [])
 
     const items = await doctor('&probe=true')
     assert.equal(items.map(item => [item.id, item.code]).sort(), [
@@ -45,7 +45,7 @@ test('doctor --probe starts and ends each MCP server, and names failed ones with
     assert.match(text, 'missing API_KEY')
     assert.match(text, 'it did not start within 1 s (start_timeout of the server)')
     assert.not.match(text, 'the-value-of-a-variable')
-    const first = await begun()
+    const first = await startLines()
     assert.equal(first.map(line => line.split(' ')[0]).sort(), ['crash', 'good'], 'neither off nor untrusted')
     const pid = Number(first.find(line => line.startsWith('good'))?.split(' ')[1])
     await eventually(async () => {
@@ -58,9 +58,9 @@ test('doctor --probe starts and ends each MCP server, and names failed ones with
 
     // One that runs for somebody is not started a second time.
     await eventually(async () => (await scene.call('mcp__good__good', { text: 'x' })).text === 'x', 'a call')
-    const running = (await begun()).length
+    const running = (await startLines()).length
     await doctor('&probe=true')
-    const more = (await begun()).slice(running)
+    const more = (await startLines()).slice(running)
     assert.equal(
       more.map(line => line.split(' ')[0]),
       ['crash'],

@@ -93,9 +93,9 @@ test('a logout during a code exchange or token renewal wins: no login remains', 
       assert.equal([out.body.status, await stored(scene)], ['required', []])
 
       await login(scene)
-      const asked = oauth.asking('POST /token')
+      const request = oauth.asking('POST /token')
       const listed = scene.tools()
-      await asked
+      await request
       const left = await scene.request('POST', `${AT}/auth/logout?scope=global`, {})
       await listed
       assert.equal([left.body.status, await stored(scene)], ['required', []])

@@ -34,28 +34,28 @@ test('a text question waits for a user and is answered by choice or text, once',
     },
   }
   const turn = await begin(at, asks(choices))
-  const [asked] = await eventually(async () => {
+  const [question] = await eventually(async () => {
     const found = await pending(at)
     return found.length > 0 && found
   }, 'the question')
-  assert.equal([asked.question, asked.choices, asked.session_id], ['Which one?', ['Red', 'Blue'], id])
+  assert.equal([question.question, question.choices, question.session_id], ['Which one?', ['Red', 'Blue'], id])
   assert.is((await world.row(id)).badge, 'waiting')
   const inbox = async () =>
     (await request('GET', '/api/inbox')).body.items.filter((item: Reply) => item.session_id === id)
   const [item] = await inbox()
   assert.equal(
     [item.interaction_id, item.kind, item.title, item.answer, item.expires_at],
-    [asked.request_id, 'question', 'Which one? (Red / Blue)', `svc session clarify ${id}`, asked.deadline],
+    [question.request_id, 'question', 'Which one? (Red / Blue)', `svc session clarify ${id}`, question.deadline],
   )
   const code = async (body: Reply) => {
-    const reply = await answer(at, asked.request_id, body)
+    const reply = await answer(at, question.request_id, body)
     return [reply.status, reply.body.code]
   }
   assert.equal(await code({ choice_index: 2 }), [400, 'clarification_invalid'])
   assert.equal(await code({ choice_index: -1 }), [400, 'clarification_invalid'])
   assert.equal(await code({}), [400, 'clarification_invalid'])
   assert.is((await answer(at, 'clq_0', { text: 'x' })).status, 404)
-  assert.equal((await answer(at, asked.request_id, { choice_index: 1 })).body, {
+  assert.equal((await answer(at, question.request_id, { choice_index: 1 })).body, {
     choice: 1,
     fallback: false,
     text: 'Blue',

@@ -98,22 +98,22 @@ test('interactions are pending, answered, expired, canceled or abandoned', async
   const { id, at } = await world.session('asking')
   const options = ['allow_once', 'reject_once'].map(kind => ({ optionId: kind, name: kind, kind }))
   const ask = `ask ${JSON.stringify({ toolCall: { toolCallId: 'c', title: 'rm', kind: 'delete' }, options })}`
-  const asked = async () => {
+  const questions = async () => {
     const { body } = await request('POST', `${at}/prompt`, { text: ask })
     const turn = body.prompt.new_turn_id
     const question = await world.until(at, event => event.turn_id === turn && event.content.status === 'pending')
     return { turn, request_id: question.content.request_id }
   }
   const list = async (status = '') => (await request('GET', `${at}/interactions${status}`)).body.interactions
-  const first = await asked()
+  const first = await questions()
   assert.equal(
     (await list('?status=pending')).map((one: Reply) => [one.interaction_id, one.status]),
     [[first.request_id, 'pending']],
   )
   await request('POST', `${at}/approve`, { request_id: first.request_id, turn_id: first.turn, decision: 'reject-once' })
   await ended(at, first.turn)
-  await ended(at, (await asked()).turn)
-  const third = await asked()
+  await ended(at, (await questions()).turn)
+  const third = await questions()
   await request('POST', `${at}/prompt/cancel`)
   await ended(at, third.turn)
   assert.equal(

@@ -50,10 +50,10 @@ test('the named guard is the first required one in the order of owner names', ()
 })
 
 test('a process that cannot be kept asking is marked until no guard is left', async () => {
-  for (const told of [{ cannotAsk: 'it never asks' }, { fails: true }]) {
-    const { process, guards } = running(told)
+  for (const answer of [{ cannotAsk: 'it never asks' }, { fails: true }]) {
+    const { process, guards } = running(answer)
     await changeGuard(process, 'network', soft)
-    const why = told.cannotAsk ?? 'no such mode'
+    const why = answer.cannotAsk ?? 'no such mode'
     assert.is(guards.unheld, why)
     await changeGuard(process, 'hooks', hard)
     await changeGuard(process, 'network', undefined)

@@ -42,10 +42,10 @@ test('a running session switches to another provider with its conversation, and 
   const { runtime, provider } = chosen.body.session
   assert.equal([runtime.selection_revision, runtime.selected.provider, provider], [1, 'codex', 'claude'], 'not started')
   assert.equal([(await put(at, { provider: 'claude' }, 0)).body.code], ['runtime_changed'])
-  const told = said(await world.prompt(at, 'env ACTING\nmodel\necho'))
-  assert.match(told, /^ACTING=codex-acp\nmodel \{"model":"large"/)
-  assert.match(told, /Until now, claude worked on this/)
-  assert.match(told, /the word is heron/)
+  const output = said(await world.prompt(at, 'env ACTING\nmodel\necho'))
+  assert.match(output, /^ACTING=codex-acp\nmodel \{"model":"large"/)
+  assert.match(output, /Until now, claude worked on this/)
+  assert.match(output, /the word is heron/)
   const row = await world.row(id)
   assert.equal([row.provider, row.model, row.state], ['codex', 'large', 'active'])
   assert.equal(

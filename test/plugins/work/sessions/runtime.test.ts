@@ -138,16 +138,16 @@ test('model and effort come from session, agent, then provider; a hidden one is 
     await own.agent('free', { flags: '--options' })
     await own.agent('named', { flags: '--options', lines: ['model: small', 'reasoning_effort: low'] })
     await own.agent('hides', { flags: '--options', lines: ['model: secret'] })
-    const told = async (agent: string, more = {}) => {
+    const runtimeOf = async (agent: string, more = {}) => {
       const { id, at } = await own.session(agent, more)
       await own.prompt(at, 'model')
       const { model, reasoning_effort } = await own.row(id)
       return [model, reasoning_effort]
     }
-    assert.equal(await told('free'), ['large', 'high'])
-    assert.equal(await told('named'), ['small', 'low'])
-    assert.equal(await told('named', { model: 'large' }), ['large', 'low'])
-    assert.equal(await told('free', { reasoning_effort: 'low' }), ['large', 'low'])
+    assert.equal(await runtimeOf('free'), ['large', 'high'])
+    assert.equal(await runtimeOf('named'), ['small', 'low'])
+    assert.equal(await runtimeOf('named', { model: 'large' }), ['large', 'low'])
+    assert.equal(await runtimeOf('free', { reasoning_effort: 'low' }), ['large', 'low'])
     const { agent } = (await own.kernel.request('GET', `/api/agents/free?workspace=${own.workspaceId}`)).body
     assert.equal([agent.effective_runtime.model, agent.effective_runtime.reasoning_effort], ['large', 'high'])
     assert.equal(

@@ -140,9 +140,9 @@ test('a failure gives the reason from the error data or its own line, and not fr
     return (await world.prompt(at, steps.join('\n'))).at(-1).failure.summary as string
   }
   const data = { details: 'the model answered 500: scripted failure', token: 'hunter2hunter2' }
-  const told = await summary([`error-with ${JSON.stringify({ code: -32603, message: 'Internal error', data })}`])
-  assert.match(told, /Internal error: the model answered 500: scripted failure \(-32603\)/)
-  assert.not.match(told, /hunter2/)
+  const reason = await summary([`error-with ${JSON.stringify({ code: -32603, message: 'Internal error', data })}`])
+  assert.match(reason, /Internal error: the model answered 500: scripted failure \(-32603\)/)
+  assert.not.match(reason, /hunter2/)
   const nested = { code: -32603, message: 'Internal error', data: { error: { message: 'context too long' } } }
   assert.match(await summary([`error-with ${JSON.stringify(nested)}`]), /context too long/)
   const node = [

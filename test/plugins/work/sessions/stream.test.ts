@@ -89,7 +89,7 @@ test('raw frames: a reader from any position gets each event once, in order, als
     const update = { sessionUpdate: 'tool_call', toolCallId: `c${n}`, title: `call ${n}`, rawInput: { text } }
     return `update ${JSON.stringify(update)}`
   })
-  const told = (reader: Reader) => reader.frames.map(frame => frame.id)
+  const idsOf = (reader: Reader) => reader.frames.map(frame => frame.id)
   const readFrom = async (places: readonly number[]) => {
     const stored = await world.events(at)
     for (const after of places) {
@@ -97,7 +97,7 @@ test('raw frames: a reader from any position gets each event once, in order, als
       const rest = stored.filter(event => event.sequence > after)
       await has(reader, rest.length)
       assert.equal(
-        told(reader),
+        idsOf(reader),
         rest.map(event => String(event.sequence)),
         `after ${after}`,
       )

@@ -14,8 +14,8 @@ test('one timer checks all processes, and no process means no timer', async () =
     detached: true,
     stdio: ['ignore', 'pipe', 'ignore'],
   })
-  const [said] = await once(child.stdout, 'data')
-  const member = Number(said)
+  const [output] = await once(child.stdout, 'data')
+  const member = Number(output)
   const group = child.pid ?? 0
   const looks: boolean[] = []
   const stood = { group, looked: (runs: boolean) => void looks.push(runs) }

@@ -219,8 +219,8 @@ test('a setup program prepares a worktree before the session; its failure leaves
 
 test('a trusted workspace configures the setup of its worktrees', async scene => {
   const { world } = scene
-  const said = { session: { worktree: { setup: ['sh', '-c', 'echo theirs >made.txt'] } } }
-  write(path.join(world.root, '.svc/config.json'), JSON.stringify(said))
+  const config = { session: { worktree: { setup: ['sh', '-c', 'echo theirs >made.txt'] } } }
+  write(path.join(world.root, '.svc/config.json'), JSON.stringify(config))
   const untrusted = await fork(scene, 'untrusted')
   assert.is(untrusted.status, 201, JSON.stringify(untrusted.body))
   assert.not(existsSync(path.join(untrusted.body.session.workspace_path, 'made.txt')))

@@ -48,8 +48,8 @@ test('a global task with a profile gets a session in the workspace scratch', asy
     assert.is((await world.request('PUT', `/api/tasks/${task.id}/execution-profile`, profile)).status, 200)
     await world.post(`/api/tasks/${task.id}/start`)
     await world.pass(LOOK_MS)
-    const [asked] = world.created as { workspaceId: string; agentName: string }[]
-    assert.equal([asked?.workspaceId, asked?.agentName], [SCRATCH_ID, 'ada'])
+    const [request] = world.created as { workspaceId: string; agentName: string }[]
+    assert.equal([request?.workspaceId, request?.agentName], [SCRATCH_ID, 'ada'])
   } finally {
     await world.close()
   }

@@ -39,9 +39,9 @@ test('a claim with start is running at once, and a repetition changes nothing', 
   assert.equal([claim.run.id, claim.run.status, claim.lease.status], [run, 'running', 'running'])
   assert.is((await world.task(task)).task.status, 'in_progress')
   assert.equal((await ada.claim(wanted)).body.claim.lease, claim.lease)
-  const told = await events(world, task)
+  const before = await events(world, task)
   for (const type of ['task.run_claimed', 'task.run_started'])
-    assert.is(told.filter(each => each === type).length, 1, type)
+    assert.is(before.filter(each => each === type).length, 1, type)
   await complete(ada, run)
 })
 

@@ -182,8 +182,8 @@ test('only agents that the profile allows can review', async ({ world }) => {
   const { review } = (await world.post(`/api/task-runs/${run}/reviews`, body)).body
   const route = (session: string) => world.post(`/api/task-reviews/${review.review_id}/route`, { session_id: session })
   for (const wrong of [world.agent({ agentName: 'bob' }), world.agent({ agentName: 'eve', provider: 'far' })]) {
-    const { status, body: said } = await route(wrong.id)
-    assert.equal([status, said.code], [409, 'task_review_foreign'], JSON.stringify(said))
+    const { status, body: reply } = await route(wrong.id)
+    assert.equal([status, reply.code], [409, 'task_review_foreign'], JSON.stringify(reply))
   }
   assert.is((await route(world.agent({ agentName: 'eve' }).id)).status, 200)
 })

@@ -42,8 +42,8 @@ const verdict = (outcome: string, more: object = {}) => ({
   delivery_id: `d-${outcome}`,
   ...more,
 })
-const judge = ({ post }: Scene, id: string, run: string, said: object) =>
-  post(`/api/task-reviews/${id}/verdict`, { run_id: run, verdict: said })
+const judge = ({ post }: Scene, id: string, run: string, body: object) =>
+  post(`/api/task-reviews/${id}/verdict`, { run_id: run, verdict: body })
 /** As the agent of a session says it. */
 const as = async ({ kernel }: Scene, { id }: Agent, url: string, body: object = {}) => {
   const headers = { 'x-service-session-id': id, 'x-service-agent': 'ada' }
@@ -74,8 +74,8 @@ test('an approval is recorded and queues no run', async ({ world }) => {
 test('a rejection reopens the task with a run that has the missing work', async ({ world }) => {
   const work = await done(world)
   const { review_id: id } = (await ask(world, work)).body.review
-  const said = verdict('rejected', { missing_work: ['tests'], next_round_guidance: 'write tests' })
-  const { continuation_run: next } = (await judge(world, id, work.run, said)).body
+  const rejection = verdict('rejected', { missing_work: ['tests'], next_round_guidance: 'write tests' })
+  const { continuation_run: next } = (await judge(world, id, work.run, rejection)).body
   assert.equal([next.status, next.previous_run_id, next.attempt], ['queued', work.run, 2])
   assert.equal(next.metadata.review, {
     review_id: id,

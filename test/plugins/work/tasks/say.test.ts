@@ -64,20 +64,20 @@ test('an agent lists and counts only runs of global tasks and of its own workspa
 
 test('a wake contains the held run, the claimable runs and the inbox of the agent', async ({ world }) => {
   const ada = world.agent()
-  const told = async (name: string) => {
+  const textOf = async (name: string) => {
     const { entry } = look
       .kernel()
       .collect(WakeContexts)
       .find(({ entry }) => entry.name === name) as Reply
     return entry.read({ id: ada.id, workspaceId: world.workspace, agentName: 'ada' })
   }
-  assert.equal([await told('task'), await told('inbox_summary')], [undefined, undefined])
+  assert.equal([await textOf('task'), await textOf('inbox_summary')], [undefined, undefined])
   const owner = { kind: 'agent_session', ref: ada.id }
   const { task, run } = await world.queued({ scope: 'workspace', workspace: world.workspace, title: 'paint it', owner })
-  assert.match(await told('task'), /claimable runs: 1/)
+  assert.match(await textOf('task'), /claimable runs: 1/)
   await ada.claim({ scope: 'workspace' })
-  assert.match(await told('task'), new RegExp(`you hold run ${run} of task ${task}, .*paint it.*: claimed`))
-  assert.match(await told('inbox_summary'), new RegExp(`tasks in your inbox: 1\\n.*my_work: ${task}`))
+  assert.match(await textOf('task'), new RegExp(`you hold run ${run} of task ${task}, .*paint it.*: claimed`))
+  assert.match(await textOf('inbox_summary'), new RegExp(`tasks in your inbox: 1\\n.*my_work: ${task}`))
 })
 
 test('agents can force runs of their workspace unless task.recovery.allow_agent_force is false', async ({ world }) => {

@@ -176,8 +176,8 @@ test('a prompt cuts a long description to the configured size and includes the h
     ({ step, out }) => step === 'prompt' && String(out).includes(run.id),
     'the prompt of the next run',
   )
-  const [, told = ''] = /Work on this task: .*\n\n(é+)\n\[truncated/.exec(String(prompt.out)) ?? []
-  assert.is(Buffer.byteLength(told), 1024)
+  const [, description = ''] = /Work on this task: .*\n\n(é+)\n\[truncated/.exec(String(prompt.out)) ?? []
+  assert.is(Buffer.byteLength(description), 1024)
   assert.match(String(prompt.out), 'Handoff from the previous run:\nit broke')
   await world.untilRun(run.id, ({ worker }) => worker?.ended_at, 'has ended')
   await world.svc.svc('config', 'unset', 'task.orchestration.context_body_max_bytes')

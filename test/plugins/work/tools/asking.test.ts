@@ -32,7 +32,7 @@ async function working(scene: Scene, name: string) {
   return { ...agent, begin, events, questions, inbox, answer }
 }
 
-const asked = async ({ questions }: { questions(): Promise<Wire[]> }, count = 1) =>
+const questionsOf = async ({ questions }: { questions(): Promise<Wire[]> }, count = 1) =>
   until(async () => {
     const pending = (await questions()).filter(({ content }) => content.status === 'pending')
     return pending.length >= count ? pending.at(-1) : undefined
@@ -44,7 +44,7 @@ at(
     const ada = await working(scene, 'ada')
     const { body } = await ada.call(FAIL, { why: 'a\u202eb' })
     const id = body.error.details.approval_id
-    const question = await asked(ada)
+    const question = await questionsOf(ada)
     assert.is(question.content.request_id, id)
     assert.is(question.content.title, `${FAIL} (mutating) {"why":"a\u202eb"}`)
     const [item] = await ada.inbox()
@@ -119,10 +119,10 @@ at(
   async ({ scene }) => {
     const bob = await working(scene, 'bob')
     await bob.call(FAIL, { n: 1 })
-    assert.is((await bob.answer(await asked(bob), 'allow-always')).body.status, 'allowed')
+    assert.is((await bob.answer(await questionsOf(bob), 'allow-always')).body.status, 'allowed')
     assert.is((await bob.call(FAIL, { n: 1 })).body.error.code, 'tool_backend_failed', 'it runs')
     assert.is((await bob.call(FAIL, { n: 2 })).status, 202, 'another input')
-    assert.is((await bob.answer(await asked(bob, 2), 'reject-always')).body.status, 'rejected')
+    assert.is((await bob.answer(await questionsOf(bob, 2), 'reject-always')).body.status, 'rejected')
     const refused = await bob.call(FAIL, { n: 2 })
     assert.equal([refused.status, refused.body.error.reason_codes], [403, ['policy_denied']])
     const { grants } = (
@@ -142,7 +142,7 @@ at(
   async ({ scene }) => {
     const eve = await working(scene, 'eve')
     await eve.call(FAIL)
-    const question = await asked(eve)
+    const question = await questionsOf(eve)
     await scene.operator('POST', `${eve.at}/prompt/cancel`)
     await until(async () => (await eve.questions()).at(-1).content.decision === 'cancelled', 'its end')
     const [item] = await eve.inbox()
@@ -150,7 +150,7 @@ at(
     assert.equal([item.interaction_id, item.turn_id, item.answer], [id, '', `svc tool approve ${id}`])
     await eve.begin()
     await eve.call(FAIL)
-    const again = await asked(eve, 2)
+    const again = await questionsOf(eve, 2)
     assert.is(again.content.request_id, question.content.request_id)
     assert.is.not(again.turn_id, question.turn_id)
     assert.is((await eve.inbox()).length, 1)
@@ -162,7 +162,7 @@ at(
 at('an agent answers no question of its own', async ({ scene }) => {
   const mal = await working(scene, 'mal')
   await mal.call(FAIL)
-  const { content, turn_id } = await asked(mal)
+  const { content, turn_id } = await questionsOf(mal)
   const body = { request_id: content.request_id, turn_id, decision: 'allow-once' }
   const reply = await mal.ask('POST', `${mal.at}/approve`, body)
   assert.ok(reply.status === 403 || reply.status === 404, String(reply.status))

@@ -79,9 +79,9 @@ test('an agent that asks endlessly, or asks and withdraws, does not block questi
   for (const one of open) await withdraw(one)
   // More than are kept, none of which waits.
   for (let n = 0; n < 1000; n += 25) {
-    const asked = await Promise.all(Array.from({ length: 25 }, (_, i) => ask(n + i)))
-    assert.equal([...new Set(asked.map(({ status }) => status))], [202], `from ${n}`)
-    await Promise.all(asked.map(withdraw))
+    const replies = await Promise.all(Array.from({ length: 25 }, (_, i) => ask(n + i)))
+    assert.equal([...new Set(replies.map(({ status }) => status))], [202], `from ${n}`)
+    await Promise.all(replies.map(withdraw))
   }
   const eve = await scene.agent('evelyn')
   assert.is((await eve.call('ext__clock__fail')).status, 202)

@@ -22,7 +22,7 @@ const broken = (version: string) => {
   const all = talking('broken', version)
   return { ...all, 'main.js': `throw new Error('version ${version} is broken')\n${all['main.js']}` }
 }
-const said = async (svc: Scene) => (await svc.request('GET', `/api/ext/${name}/say`)).body
+const answerOf = async (svc: Scene) => (await svc.request('GET', `/api/ext/${name}/say`)).body
 const shown = async (svc: Scene) => (await svc.request('GET', `/api/extensions/${name}`)).body.extension
 
 const notices: string[] = []
@@ -62,7 +62,7 @@ for (const [what, next] of [
     assert.match(body.error, /acme\.talk 2\.0\.0 did not start, 1\.0\.0 stays installed: .*version 2\.0\.0 is broken/)
     const extension = await shown(svc)
     assert.equal([extension.version, extension.state, extension.last_error], ['1.0.0', 'active', undefined])
-    assert.equal(await said(svc), { text: `one ${what}` })
+    assert.equal(await answerOf(svc), { text: `one ${what}` })
     assert.match(await readFile(path.join(svc.home, 'extensions', name, 'extension.toml'), 'utf8'), 'version = "1.0.0"')
     assert.equal(await readdir(path.join(svc.home, 'extensions', '.staging')), [])
     const { provenance } = (await svc.request('GET', `/api/extensions/${name}/provenance`)).body
@@ -74,7 +74,7 @@ for (const [what, next] of [
     // One that starts is taken.
     await files(folder, talking('three', '3.0.0'))
     assert.is((await svc.request('PUT', `/api/extensions/${name}`, {})).status, 200)
-    assert.equal(await said(svc), { text: 'three' })
+    assert.equal(await answerOf(svc), { text: 'three' })
     await svc.close()
   })
 
@@ -100,7 +100,7 @@ for (const [to, loads] of [
     const again = await scene({}, { home })
     const version = loads ? '2.0.0' : '1.0.0'
     await again.until(name, found => active(found) && found.version === version && !failed(found))
-    assert.equal(await said(again), { text: loads ? 'two' : 'killed false' })
+    assert.equal(await answerOf(again), { text: loads ? 'two' : 'killed false' })
     const staged = () => readdir(path.join(home, 'extensions', '.staging'))
     await again.until(name, async () => (await staged()).length === 0)
     assert.equal(await staged(), [])
@@ -127,12 +127,12 @@ test('a folder broken by hand: the last good version runs, also after a restart,
   const extension = await again.until(name, found => active(found) && failed(found))
   assert.equal(state(extension), expected)
   assert.match(extension.last_error, /version 2\.0\.0 is broken/)
-  assert.equal(await said(again), { text: 'one' })
+  assert.equal(await answerOf(again), { text: 'one' })
   const { items } = (await again.request('GET', '/api/doctor')).body
   assert.ok(items.some(({ code }: { code: string }) => code === 'extension_outdated'))
   await again.drop(name, talking('three', '3.0.0'))
   await again.until(name, found => active(found) && !failed(found))
-  assert.equal(await said(again), { text: 'three' })
+  assert.equal(await answerOf(again), { text: 'three' })
   await again.close()
   await rm(home, { recursive: true })
 })
@@ -193,14 +193,14 @@ test('an extension skipped in this run is retried once its code changes, and a r
   await files(path.join(home, 'extensions', name), talking('repaired', '1.0.1'))
   assert.is((await reload()).status, 200)
   await again.until(name, active)
-  assert.equal(await said(again), { text: 'repaired' })
+  assert.equal(await answerOf(again), { text: 'repaired' })
   await again.kernel.close()
 
   // Also code that was repaired while no daemon ran.
   await files(path.join(home, 'extensions', name), talking('again', '1.0.2'))
   const last = await scene({}, { home, leftOut: [{ name, why: 'it blocked the event loop' }] })
   await last.until(name, active)
-  assert.equal(await said(last), { text: 'again' })
+  assert.equal(await answerOf(last), { text: 'again' })
   await last.close()
   await rm(home, { recursive: true })
 })
@@ -216,9 +216,9 @@ test('a folder replaced within a moment with archive times is noticed', async ()
     for (const file of await readdir(staged)) await utimes(path.join(staged, file), 0, 0)
     await rm(at, { recursive: true })
     await rename(staged, at)
-    await svc.until(name, async () => JSON.stringify(await said(svc)) === JSON.stringify({ text }))
+    await svc.until(name, async () => JSON.stringify(await answerOf(svc)) === JSON.stringify({ text }))
   }
-  assert.equal(await said(svc), { text: 'ten' })
+  assert.equal(await answerOf(svc), { text: 'ten' })
   await svc.close()
 })
 

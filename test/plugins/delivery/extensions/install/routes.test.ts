@@ -40,8 +40,8 @@ test('an extension is installed, enabled at once, updated, stays disabled, and i
     tree_digest: preview.body.preview.tree_digest,
   })
   assert.equal([done.status, done.body.extension.state], [201, 'active'], JSON.stringify(done.body))
-  const said = async () => (await svc.request('GET', '/api/ext/acme.talk/say')).body
-  assert.equal(await said(), { text: 'one' })
+  const answer = async () => (await svc.request('GET', '/api/ext/acme.talk/say')).body
+  assert.equal(await answer(), { text: 'one' })
   const again = await svc.request('POST', '/api/extensions', { path: folder })
   assert.equal([again.status, again.body.code], [409, 'extension_installed'])
   assert.is(again.body.details.next, 'svc extension update acme.talk')
@@ -56,7 +56,7 @@ test('an extension is installed, enabled at once, updated, stays disabled, and i
   const updated = await svc.request('PUT', '/api/extensions/acme.talk', {})
   assert.equal([updated.body.update.status, updated.body.update.latest_version], ['updated', '2.0.0'])
   await svc.until('acme.talk', active)
-  assert.equal(await said(), { text: 'two' })
+  assert.equal(await answer(), { text: 'two' })
 
   await svc.request('POST', '/api/extensions/acme.talk/disable')
   await files(folder, talking('three', '3.0.0'))
@@ -71,7 +71,7 @@ test('an extension is installed, enabled at once, updated, stays disabled, and i
   assert.ok((await svc.request('POST', '/api/extensions/acme.talk/verify')).body.matches)
 
   await svc.request('POST', '/api/extensions/acme.talk/enable')
-  assert.equal(await said(), { text: 'three' })
+  assert.equal(await answer(), { text: 'three' })
 
   // What does not load is told of where it is updated.
   await files(folder, { ...talking('four', '4.0.0'), 'text.js': 'export const = \n' })
@@ -86,7 +86,7 @@ test('an extension is installed, enabled at once, updated, stays disabled, and i
   const refusal = await faultFrom(Promise.resolve(runUpdate(context)))
   assert.match(refusal.message, /^acme\.talk 4\.0\.0 did not start, 3\.0\.0 stays installed: .*text\.js:1: SyntaxError/)
   assert.not(lines.some(line => line.startsWith('updated')))
-  assert.equal(await said(), { text: 'three' })
+  assert.equal(await answer(), { text: 'three' })
   assert.equal((await svc.request('DELETE', '/api/extensions/acme.talk')).status, 200)
   assert.is((await svc.request('GET', '/api/ext/acme.talk/say')).status, 404)
   assert.ok(streams().includes('acme.talk'), 'its tables stay')
@@ -130,23 +130,23 @@ test('the archive of the next version replaces the installed one with its data, 
   const broken = await packed('acme.talk-3.0.0.tar.gz', send('three', '3.0.0', 'throw new Error("no")\n'))
   const install = (file: string) => svc.request('POST', '/api/extensions', { path: file })
   const update = (file: string) => svc.request('PUT', '/api/extensions/acme.talk', { path: file })
-  const said = async () => (await svc.request('GET', '/api/ext/acme.talk/say')).body.text
+  const answer = async () => (await svc.request('GET', '/api/ext/acme.talk/say')).body.text
   const source = async () =>
     (await svc.request('GET', '/api/extensions/acme.talk/provenance')).body.provenance.source_url
-  assert.equal([(await install(first)).status, await said()], [201, 'one'])
+  assert.equal([(await install(first)).status, await answer()], [201, 'one'])
   const refused = await install(second)
   assert.is(refused.body.details.next, `svc extension update acme.talk --archive ${second}`)
   const { preview } = (await svc.request('POST', '/api/extensions/preview', { path: second })).body
   assert.equal([preview.action, preview.previous_version, preview.version], ['update', '1.0.0', '2.0.0'])
   const done = await update(second)
-  assert.equal([done.status, done.body.update?.latest_version, await said()], [200, '2.0.0', 'two'], done.body.error)
+  assert.equal([done.status, done.body.update?.latest_version, await answer()], [200, '2.0.0', 'two'], done.body.error)
   assert.is(await source(), second, 'an update looks there from now on')
 
   const failed = await update(broken)
   assert.is(failed.body.code, 'extension_update_failed')
-  assert.equal([await said(), await source()], ['two', second])
+  assert.equal([await answer(), await source()], ['two', second])
   await update(first)
-  assert.is(await said(), 'one', 'an older one that is named is taken')
+  assert.is(await answer(), 'one', 'an older one that is named is taken')
 
   // A folder may be another extension of that name, under development.
   const folder = await files(path.join(work, 'talk-3'), talking('four', '4.0.0'))

@@ -8,8 +8,8 @@ const MIB = 2 ** 20
 function ring() {
   const clock = new VirtualClock()
   const made = new LogRing('epoch', clock)
-  const said = () => made.entries().map(({ message }) => message)
-  return { clock, ring: made, said }
+  const messages = () => made.entries().map(({ message }) => message)
+  return { clock, ring: made, said: messages }
 }
 
 /** Milliseconds per line. */

@@ -102,8 +102,8 @@ test('session events are notifications: all, after a sequence, or by type, until
   )
   // The person stands in the journal, in the event log and in the audit.
   const person = { id: 'U1', name: 'Ada L.', via: 'irc' }
-  const [asked] = events.filter(({ type }: Reply) => type === 'user_message')
-  assert.equal(asked.content.on_behalf_of, person)
+  const [prompt] = events.filter(({ type }: Reply) => type === 'user_message')
+  assert.equal(prompt.content.on_behalf_of, person)
   const { entries } = await request('GET', '/api/audit?limit=50')
   const entry = entries.find(({ action }: Reply) => action === 'session.prompted_for')
   assert.ok(entry, JSON.stringify(entries.map(({ action }: Reply) => action)))

@@ -92,8 +92,8 @@ test('a call without an answer ends at its deadline, and at most 256 wait', asyn
   const { runtime, tell } = await world.make()
   await runtime.start()
   const calls = Array.from({ length: 300 }, () => tell('silent').catch(error => error.message as string))
-  const told = await Promise.all(calls.slice(256))
-  assert.ok(told.every(text => /256 requests are already waiting/.test(text)))
+  const refusals = await Promise.all(calls.slice(256))
+  assert.ok(refusals.every(text => /256 requests are already waiting/.test(text)))
   await clock.advance(60_000)
   assert.match(await (calls[0] as Promise<string>), /no answer to tools\/call within 60 s \(extensions\.call_timeout\)/)
   assert.is(runtime.health().consecutiveFailures, 0)
@@ -205,9 +205,9 @@ test('five failures in a row disable a process; a successful health check resets
   assert.is(runtime.health().consecutiveFailures, 0)
   for (let i = 0; i < 5; i++) await crash()
   assert.equal(pauses, [1000, 2000, 1000, 2000, 4000, 8000])
-  const told = await world.kernel.needs.events.list({ name: 'extension.crash_loop.backoff' })
+  const events = await world.kernel.needs.events.list({ name: 'extension.crash_loop.backoff' })
   assert.equal(
-    told.map(event => event.payload),
+    events.map(event => event.payload),
     [{ name: 'crashing', failures: 5, error: 'the process ended with code 1' }],
   )
   const { disabled, message, pid } = runtime.health()

@@ -24,12 +24,12 @@ test.after(() => world.close())
 /** Why the start of a process is refused. */
 async function refusal(making: Making): Promise<string> {
   const { runtime } = await world.make(making)
-  const said = await runtime.start().then(
+  const outcome = await runtime.start().then(
     () => 'it started',
     error => String(error.message),
   )
   await runtime.stop({ deadlineMs: 0 })
-  return said
+  return outcome
 }
 
 test('a process gets its grants in the handshake and names itself', async () => {
