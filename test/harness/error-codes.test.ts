@@ -55,11 +55,7 @@ test('a code of a plugin of the package itself is judged on each of its routes, 
   assert.is(judged('GET', '/api/budgets', 'task_conflict'), 'task_conflict', 'the route declares none')
   assert.is(judged('GET', '/api/budgets', 'session_busy'), undefined)
   assert.is(judged('GET', '/api/extensions/a', 'extension_in_use'), 'extension_in_use')
-  assert.is(
-    judged('GET', '/api/notifications', 'extension_loading'),
-    undefined,
-    'it answers where no route matches yet',
-  )
+  assert.is(judged('GET', '/api/sessions', 'extension_loading'), undefined, 'it answers before a route matches')
   assert.is(judged('DELETE', '/api/agents/a', 'agent_exists'), 'agent_exists')
   assert.is(judged('DELETE', '/api/agents/a', 'session_busy'), undefined, 'another plugin may refuse it')
 })

@@ -66,7 +66,7 @@ export function undeclaredCode(
     path,
   )
   if (!route) return undefined
-  const owner = plugins.find(({ surface }) => surface.routes?.includes(route))
+  const owner = plugins.find(({ surface }) => surface.routes?.some(one => one === route))
   const thrown = annotationsOf(route, Thrown).flat()
   if (thrown.some(one => one.code === code)) return undefined
   if (plugins.some(plugin => isAtTheDoor(plugin, owner) && codesOf(plugin).includes(code))) return undefined
