@@ -46,6 +46,8 @@ const OPEN: ReadonlySet<string> = new Set([
   'POST /api/tools/{id}/invoke',
   'PUT /api/resources/{kind}/{id}',
   'DELETE /api/resources/{kind}/{id}',
+  'POST /api/extensions/{name}/disable',
+  'DELETE /api/extensions/{name}',
 ])
 
 const ofPackage: ReadonlySet<Plugin> = new Set(inTree)
