@@ -8,7 +8,7 @@ import { Columns } from './ui/columns.js'
 import { Command, Empty, Loading, Page, Problem } from './ui/parts.js'
 import { Shell } from './ui/shell.js'
 import { Automation } from './views/automation.js'
-import { Home } from './views/home.js'
+import { Home } from './views/home/index.js'
 import { Manage } from './views/manage/index.js'
 import { Work } from './views/work.js'
 

@@ -16,13 +16,15 @@ const words = text.sessions
 /** The list of sessions, or one of them. */
 export function Sessions() {
   const [, id] = place.value
-  return id === undefined ? <SessionList /> : <OneSession key={id} id={id} />
+  // No session has this id.
+  const isArchive = id === 'archived'
+  return id === undefined || isArchive ? <SessionList isArchive={isArchive} /> : <OneSession key={id} id={id} />
 }
 
-function SessionList() {
+function SessionList({ isArchive }: { readonly isArchive: boolean }) {
   const { data, error, reload } = useResource(
-    signal => api('GET /api/sessions', { query: { sort: 'last_activity', limit: 100 } }, signal),
-    [],
+    signal => api('GET /api/sessions', { query: { sort: 'last_activity', limit: 100, archived: isArchive } }, signal),
+    [isArchive],
     /^session\./,
   )
   const [isOpen, setOpen] = useState(false)
@@ -33,10 +35,24 @@ function SessionList() {
   )
   return (
     <Columns aside={isOpen ? <NewSession close={() => setOpen(false)} /> : undefined}>
-      <Page title={words.title} command="svc session list" actions={create}>
+      <Page
+        title={words.title}
+        command={isArchive ? 'svc session list --archived' : 'svc session list'}
+        actions={create}
+      >
+        <nav class="tabs" aria-label={words.title}>
+          <a href={linkTo('sessions')} aria-current={isArchive ? undefined : 'page'}>
+            {text.archive.current}
+          </a>
+          <a href={linkTo('sessions', 'archived')} aria-current={isArchive ? 'page' : undefined}>
+            {text.archive.archived}
+          </a>
+        </nav>
         <Problem error={error} retry={reload} />
         {!data && error === undefined && <Loading />}
-        {data && data.sessions.length === 0 && <Empty command="svc run">{words.none}</Empty>}
+        {data &&
+          data.sessions.length === 0 &&
+          (isArchive ? <Empty>{text.archive.none}</Empty> : <Empty command="svc run">{words.none}</Empty>)}
         {data && data.sessions.length > 0 && <Table sessions={data.sessions} />}
       </Page>
     </Columns>

@@ -4,19 +4,40 @@ import { text } from '../../text.js'
 import { Markdown } from '../../ui/markdown.js'
 import { Badge, Code } from '../../ui/parts.js'
 import { Diff, diffsOf } from './diff.js'
-import type { Entry } from './use-transcript.js'
+import { type Entry, promptText } from './use-transcript.js'
 
 type Part = Entry['message']['parts'][number]
 
 const words = text.sessions
 
 /** One message with its parts. An entry is replaced when it changes, so an entry that is the same needs no new look. */
-export const Message = memo(function Message({ entry, agent }: { readonly entry: Entry; readonly agent: string }) {
+export const Message = memo(function Message({
+  entry,
+  agent,
+  rewind,
+}: {
+  readonly entry: Entry
+  readonly agent: string
+  /** Goes back to before this prompt, where that is possible. */
+  readonly rewind?: ((entry: Entry) => void) | undefined
+}) {
   const { role, parts } = entry.message
   const who = role === 'user' ? words.you : role === 'assistant' ? agent : words.system
   return (
     <article class={`message ${role}`} aria-label={who}>
-      <p class="who">{who}</p>
+      <div class="message-head">
+        <p class="who">{who}</p>
+        {rewind && role === 'user' && (
+          <button
+            type="button"
+            class="quiet"
+            aria-label={text.rewind.label(promptText(entry).slice(0, 60))}
+            onClick={() => rewind(entry)}
+          >
+            {text.rewind.open}
+          </button>
+        )}
+      </div>
       {parts.map((part, n) => (
         <PartOf key={part.toolCallId ?? n} part={part} />
       ))}

@@ -1,4 +1,4 @@
-import { useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { api } from '../../core/api.js'
 import { useResource } from '../../core/resource.js'
 import { text } from '../../text.js'
@@ -12,15 +12,22 @@ type Mode = (typeof MODES)[number]
 /** A draft is kept in the browser until it is sent. */
 const draftKey = (session: string) => `svc.draft.${session}`
 
+export interface Offered {
+  readonly text: string
+}
+
 /** The field for prompts. While a turn runs, a prompt waits in the queue, joins the turn, or ends it. */
 export function Prompt({
   at,
   isBusy,
   sent,
+  offered,
 }: {
   readonly at: Place
   readonly isBusy: boolean
   readonly sent: () => void
+  /** A text that takes the place of the draft: the prompt of a rewind. */
+  readonly offered: Offered | undefined
 }) {
   const key = draftKey(at.session_id)
   const [draft, setDraft] = useState(() => localStorage.getItem(key) ?? '')
@@ -37,6 +44,9 @@ export function Prompt({
     if (value === '') localStorage.removeItem(key)
     else localStorage.setItem(key, value)
   }
+  useEffect(() => {
+    if (offered) change(offered.text)
+  }, [offered])
   const send = async () => {
     if (draft.trim() === '' || isSending.current) return
     isSending.current = true

@@ -1,16 +1,19 @@
-import { useEffect } from 'preact/hooks'
-import { api } from '../../core/api.js'
+import { useCallback, useEffect, useState } from 'preact/hooks'
+import { api, type ReplyOf } from '../../core/api.js'
 import { ago, clock } from '../../core/format.js'
 import { useResource } from '../../core/resource.js'
 import { go, linkTo } from '../../core/router.js'
 import { text } from '../../text.js'
 import { Columns } from '../../ui/columns.js'
+import { ConfirmAction } from '../../ui/confirm.js'
 import { Action, Badge, Command, Fields, Loading, Problem, useTitle } from '../../ui/parts.js'
-import type { Session } from './index.js'
-import { Prompt } from './prompt.js'
+import { type Offered, Prompt } from './prompt.js'
 import { Questions } from './questions.js'
+import { Rewind } from './rewind.js'
 import { Transcript } from './transcript.js'
-import { useTranscript } from './use-transcript.js'
+import { type Entry, useTranscript } from './use-transcript.js'
+
+type Session = ReplyOf<'GET /api/sessions/{session_id}'>['session']
 
 const words = text.sessions
 
@@ -38,6 +41,9 @@ function Open({ session, reload }: { readonly session: Session; readonly reload:
       /^data-(?:permission|clarification|question)/.test(type) ? [`${id} ${state}`] : [],
     )
     .join(' ')
+  const [asked, ask] = useState<Entry>()
+  const [offered, offer] = useState<Offered>()
+  const rewind = useCallback((entry: Entry) => ask(entry), [])
   const isBusy = Boolean(session.activity?.turn_id) || transcript.isOpen
   return (
     <Columns aside={<About session={session} reload={reload} />}>
@@ -52,9 +58,10 @@ function Open({ session, reload }: { readonly session: Session; readonly reload:
           <Badge of={session.badge || session.state} />
         </header>
         <Problem error={transcript.error} />
-        <Transcript transcript={transcript} agent={session.agent_name} isBusy={isBusy} />
+        <Transcript transcript={transcript} agent={session.agent_name} isBusy={isBusy} rewind={rewind} />
         <Questions at={at} told={told} />
-        <Prompt at={at} isBusy={isBusy} sent={transcript.wake} />
+        <Prompt at={at} isBusy={isBusy} sent={transcript.wake} offered={offered} />
+        {asked && <Rewind at={at} entry={asked} close={() => ask(undefined)} done={draft => offer({ text: draft })} />}
       </div>
     </Columns>
   )
@@ -92,16 +99,64 @@ function About({ session, reload }: { readonly session: Session; readonly reload
             run={then(() => api('POST /api/workspaces/{workspace_id}/sessions/{session_id}/stop', at))}
           />
         )}
-        {session.state === 'stopped' && (
-          <Action
-            label={words.archive}
-            run={async () => {
-              await api('POST /api/workspaces/{workspace_id}/sessions/{session_id}/archive', at)
-              go('sessions')
-            }}
-          />
-        )}
+        <Fork at={at} />
+        {session.state === 'stopped' && <Archive session={session} reload={reload} />}
       </div>
     </div>
+  )
+}
+
+/** Goes on with a copy of the conversation in a worktree of its own. */
+function Fork({ at }: { readonly at: { readonly path: { workspace_id: string; session_id: string } } }) {
+  const [name, setName] = useState('')
+  const run = async () => {
+    const body = { confirmed: true, new_worktree: name.trim() === '' ? {} : { name: name.trim() } }
+    const { session } = await api('POST /api/workspaces/{workspace_id}/sessions/{session_id}/worktree-fork', {
+      ...at,
+      body,
+    })
+    go('sessions', session.id)
+  }
+  return (
+    <ConfirmAction label={text.fork.label} title={text.fork.title} run={run}>
+      <p class="muted">{text.fork.what}</p>
+      <label>
+        {text.fork.name}
+        <input type="text" value={name} onInput={event => setName(event.currentTarget.value)} />
+      </label>
+    </ConfirmAction>
+  )
+}
+
+/** Only the list of archived sessions says whether one is archived. */
+function Archive({ session, reload }: { readonly session: Session; readonly reload: () => void }) {
+  const at = { path: { workspace_id: session.workspace_id ?? '', session_id: session.id } }
+  const archived = useResource(
+    signal => api('GET /api/sessions', { query: { archived: true, q: session.id, limit: 1 } }, signal),
+    [session.id, session.updated_at],
+  )
+  if (!archived.data) return null
+  if (archived.data.sessions.some(({ id }) => id === session.id))
+    return (
+      <Action
+        label={text.archive.undo}
+        run={async () => {
+          await api('POST /api/workspaces/{workspace_id}/sessions/{session_id}/unarchive', at)
+          archived.reload()
+          reload()
+        }}
+      />
+    )
+  return (
+    <ConfirmAction
+      label={words.archive}
+      title={text.archive.title}
+      run={async () => {
+        await api('POST /api/workspaces/{workspace_id}/sessions/{session_id}/archive', at)
+        go('sessions')
+      }}
+    >
+      <p class="muted">{text.archive.what}</p>
+    </ConfirmAction>
   )
 }

@@ -3,7 +3,7 @@ import { VList, type VListHandle } from 'virtua'
 import { text } from '../../text.js'
 import { Loading } from '../../ui/parts.js'
 import { Message } from './message.js'
-import type { TranscriptState } from './use-transcript.js'
+import type { Entry, TranscriptState } from './use-transcript.js'
 
 const words = text.sessions
 
@@ -15,10 +15,12 @@ export function Transcript({
   transcript,
   agent,
   isBusy,
+  rewind,
 }: {
   readonly transcript: TranscriptState
   readonly agent: string
   readonly isBusy: boolean
+  readonly rewind: (entry: Entry) => void
 }) {
   const list = useRef<VListHandle>(null)
   const isAtEnd = useRef(true)
@@ -49,7 +51,7 @@ export function Transcript({
         aria-label={words.transcript}
       >
         {entries.map(entry => (
-          <Message key={entry.message.id} entry={entry} agent={agent} />
+          <Message key={entry.message.id} entry={entry} agent={agent} rewind={isBusy ? undefined : rewind} />
         ))}
       </VList>
       {isBusy && <p class="working muted">{words.working}</p>}

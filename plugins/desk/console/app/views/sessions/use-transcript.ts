@@ -56,6 +56,10 @@ function merged(before: ReadonlyMap<string, Entry>, changed: readonly Entry[]): 
   return isSorted ? entries : new Map([...entries].sort(([, a], [, b]) => a.start_sequence - b.start_sequence))
 }
 
+/** What a person wrote. */
+export const promptText = ({ message }: Entry): string =>
+  message.parts.flatMap(({ type, text: words }) => (type === 'text' && words ? [words] : [])).join('\n')
+
 const isEnded = (entry: Entry | undefined): boolean =>
   entry?.message.role !== 'assistant' ||
   (entry.message.metadata as { status?: string } | undefined)?.status !== undefined

@@ -1,17 +1,21 @@
-import { api, type ReplyOf } from '../core/api.js'
-import { ago, number } from '../core/format.js'
-import { useResource } from '../core/resource.js'
-import { linkTo } from '../core/router.js'
-import { text } from '../text.js'
-import { Columns } from '../ui/columns.js'
-import { Badge, Command, Empty, Fields, Loading, Page, Problem } from '../ui/parts.js'
+import { useEffect, useState } from 'preact/hooks'
+import { api, type ReplyOf } from '../../core/api.js'
+import { ago, number } from '../../core/format.js'
+import { useResource } from '../../core/resource.js'
+import { linkTo } from '../../core/router.js'
+import { text } from '../../text.js'
+import { Columns } from '../../ui/columns.js'
+import { Badge, Command, Empty, Fields, Loading, Page, Problem } from '../../ui/parts.js'
+import { Outcomes, Pulse, Usage, type UsageWindow } from './plots.js'
 
 type Item = ReplyOf<'GET /api/notifications/attention'>['items'][number]
 type Overview = ReplyOf<'GET /api/observe/overview'>['overview']
 type Status = ReplyOf<'GET /api/status'>
 
-/** Items that need attention, current work, and the outcomes of today. */
+/** Items that need attention, current work, the outcomes of today, and plots of the last days. */
 export function Home() {
+  const [days, setDays] = useState<UsageWindow>('7')
+  const [latest, keep] = useState<Overview>()
   const attention = useResource(
     signal => api('GET /api/notifications/attention', { query: { surface: 'home' } }, signal),
     [],
@@ -23,12 +27,17 @@ export function Home() {
     /^session\./,
   )
   const overview = useResource(
-    signal => api('GET /api/observe/overview', {}, signal),
-    [],
+    signal => api('GET /api/observe/overview', { query: { usage_window: days } }, signal),
+    [days],
     /^(?:task|automation|session)\./,
   )
   const status = useResource(signal => api('GET /api/status', {}, signal), [], /^(?:daemon|plugin|session)\./)
-  const { data } = overview
+  const current = overview.data?.overview
+  // Another window of the usage does not empty the view while it is read.
+  useEffect(() => {
+    if (current) keep(current)
+  }, [current])
+  const data = current ?? latest
   return (
     <Columns>
       <Page title={text.views.home} command="svc overview">
@@ -41,7 +50,7 @@ export function Home() {
             <Attention items={attention.data.items.filter(({ finished }) => !finished)} />
           )}
         </section>
-        {data && <Today overview={data.overview} />}
+        {data && <Today overview={data} />}
         <div class="halves">
           <section aria-labelledby="running">
             <h2 id="running">{text.home.running}</h2>
@@ -61,7 +70,13 @@ export function Home() {
             {status.data && <Daemon status={status.data} />}
           </section>
         </div>
-        {data && <Outcomes overview={data.overview} />}
+        {data && (
+          <div class="halves plots">
+            <Outcomes overview={data} />
+            <Usage overview={data} days={days} setDays={setDays} />
+            <Pulse overview={data} />
+          </div>
+        )}
       </Page>
     </Columns>
   )
@@ -95,14 +110,12 @@ function Attention({ items }: { readonly items: readonly Item[] }) {
   )
 }
 
-function Today({ overview: { today, usage, outcomes } }: { readonly overview: Overview }) {
-  const hasOutcomes = outcomes.completed + outcomes.failed > 0
+function Today({ overview: { today, usage } }: { readonly overview: Overview }) {
   const figures = [
     [text.home.completed, number.format(today.runs_completed)],
     [text.home.failed, number.format(today.runs_failed)],
     [text.home.closed, number.format(today.tasks_closed)],
-    [text.home.success, hasOutcomes ? `${Math.round(outcomes.success_pct)} %` : text.home.none],
-    [text.home.tokens, number.format(usage.total_tokens)],
+    [text.home.tokens, number.format(usage.days.at(-1)?.tokens ?? 0)],
   ] as const
   return (
     <section aria-labelledby="today">
@@ -133,59 +146,5 @@ function Daemon({ status: { daemon, sessions } }: { readonly status: Status }) {
       />
       <Command line="svc status" />
     </>
-  )
-}
-
-/** A column a day. A table repeats the figures for screen readers. */
-function Outcomes({ overview: { outcomes } }: { readonly overview: Overview }) {
-  if (outcomes.completed + outcomes.failed + outcomes.canceled === 0) return null
-  const most = Math.max(1, ...outcomes.days.map(day => day.completed + day.failed + day.canceled))
-  const height = (count: number) => (count / most) * 56
-  return (
-    <section aria-labelledby="outcomes">
-      <h2 id="outcomes">{text.home.week(outcomes.window_days)}</h2>
-      <svg class="bars" viewBox={`0 0 ${outcomes.days.length * 14} 60`} preserveAspectRatio="none" aria-hidden="true">
-        {outcomes.days.map((day, n) => (
-          <g key={day.date}>
-            <rect class="base" x={n * 14 + 2} y={58} width={10} height={2} />
-            <rect
-              class="good"
-              x={n * 14 + 2}
-              y={58 - height(day.completed)}
-              width={10}
-              height={height(day.completed)}
-            />
-            <rect
-              class="bad"
-              x={n * 14 + 2}
-              y={58 - height(day.completed) - height(day.failed)}
-              width={10}
-              height={height(day.failed)}
-            />
-          </g>
-        ))}
-      </svg>
-      <table class="unseen">
-        <caption>{text.home.week(outcomes.window_days)}</caption>
-        <thead>
-          <tr>
-            <th scope="col">{text.home.date}</th>
-            <th scope="col">{text.home.completed}</th>
-            <th scope="col">{text.home.failed}</th>
-            <th scope="col">{text.home.canceled}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {outcomes.days.map(day => (
-            <tr key={day.date}>
-              <th scope="row">{day.date}</th>
-              <td>{day.completed}</td>
-              <td>{day.failed}</td>
-              <td>{day.canceled}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
   )
 }
