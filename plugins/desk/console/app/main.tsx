@@ -1,4 +1,4 @@
-import { render } from 'preact'
+import { type ComponentChildren, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { signedIn, signIn } from './core/api.js'
 import './core/events.js'
@@ -10,28 +10,36 @@ import { Shell } from './ui/shell.js'
 import { Automation } from './views/automation.js'
 import { Home } from './views/home/index.js'
 import { Manage } from './views/manage/index.js'
-import { Work } from './views/work.js'
+import { Work } from './views/work/index.js'
 
 const sessions = () => import('./views/sessions/index.js')
+const desktops = () => import('./views/desktops/index.js')
 
-/** The sessions, whose transcript needs more code than other views. */
-function Sessions() {
-  const [loaded, set] = useState<Awaited<ReturnType<typeof sessions>>>()
-  useEffect(() => void sessions().then(set), [])
+/** A view whose code is loaded when it is first shown. */
+function Later<T>({
+  load,
+  show,
+}: {
+  readonly load: () => Promise<T>
+  readonly show: (loaded: T) => ComponentChildren
+}) {
+  const [loaded, set] = useState<T>()
+  useEffect(() => void load().then(module => set(() => module)), [])
   if (!loaded)
     return (
       <Columns>
         <Loading />
       </Columns>
     )
-  return <loaded.Sessions />
+  return <>{show(loaded)}</>
 }
 
 function View() {
   const [view = 'home'] = place.value
   if (view === 'home') return <Home />
-  if (view === 'sessions') return <Sessions />
+  if (view === 'sessions') return <Later key={view} load={sessions} show={({ Sessions }) => <Sessions />} />
   if (view === 'work') return <Work />
+  if (view === 'desktops') return <Later key={view} load={desktops} show={({ Desktops }) => <Desktops />} />
   if (view === 'automation') return <Automation />
   if (view === 'manage') return <Manage />
   return (

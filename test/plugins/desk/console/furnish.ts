@@ -78,6 +78,16 @@ export async function furnish({ at, api, session, workspace }: Scene): Promise<F
   const schedule = { mode: 'cron', expr: '0 9 * * 1-5' }
   const job = { name: 'Morning report', agent_name: 'echo', prompt: 'Say what changed since yesterday.', schedule }
   await api('POST', '/api/automation/jobs', { ...job, scope: 'workspace', workspace_id: workspace })
+  const windows = `/api/workspaces/${workspace}/window-manager`
+  for (const [app, pathname] of [
+    ['sessions', `/${id}`],
+    ['work', '/'],
+    ['attention', '/'],
+  ]) {
+    const { revision } = await api<{ revision: number }>('GET', windows)
+    const payload = { app, instance_key: pathname, route: { pathname, search: {} } }
+    await api('POST', `${windows}/commands`, { expected_revision: revision, command_id: 'window.open', payload })
+  }
   return { session: id, task: tasks[2] ?? '' }
 }
 

@@ -30,11 +30,15 @@ addEventListener('keydown', event => {
 })
 
 const views: readonly Choice[] = [
-  ...(['home', 'sessions', 'work', 'automation'] as const).map(name => ({
+  ...(['home', 'sessions', 'work', 'desktops', 'automation'] as const).map(name => ({
     title: text.views[name],
     note: text.palette.view,
     to: [name],
   })),
+  { title: text.graph.title, note: text.palette.view, to: ['work', 'graph'] },
+  { title: text.runs.title, note: text.palette.view, to: ['work', 'runs'] },
+  { title: text.graph.parts.inbox, note: text.palette.view, to: ['work', 'inbox'] },
+  { title: text.archive.view, note: text.palette.view, to: ['sessions', 'archived'] },
   ...manageViews.map(({ name, title }) => ({ title, note: text.palette.view, to: ['manage', name] })),
 ]
 
@@ -43,6 +47,9 @@ const VIEWS_OF: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^(?:overview|status|top|attention)\b/, ['home']],
   [/^session (?:list|attention)$/, ['sessions']],
   [/^task (?:list|board)$/, ['work']],
+  [/^task run (?:all|list)$/, ['work', 'runs']],
+  [/^inbox$/, ['work', 'inbox']],
+  [/^desktop list$/, ['desktops']],
   [/^automation (?:jobs|triggers) list$/, ['automation']],
   ...manageViews.map(
     ({ name, command }) => [new RegExp(`^${command.replace(/^svc /, '')}$`), ['manage', name]] as const,

@@ -12,11 +12,12 @@ const ICONS: Readonly<Record<string, string>> = {
   sessions:
     'M3 5.5A1.5 1.5 0 0 1 4.5 4h11A1.5 1.5 0 0 1 17 5.5v7a1.5 1.5 0 0 1-1.5 1.5H9l-4 3v-3h-.5A1.5 1.5 0 0 1 3 12.5z',
   work: 'M3.5 4h3.6v12H3.5zM8.2 4h3.6v8H8.2zM12.9 4h3.6v10h-3.6z',
+  desktops: 'M3 4.500h14v9H3zM10 4.500v9M7 16.500h6',
   automation: 'M10 3.5a6.5 6.5 0 1 1 0 13 6.5 6.5 0 0 1 0-13zM10 6.500v4l2.600 1.700',
   manage: 'M3 6h6M13 6h4M3 14h3M10 14h7M11 4v4M8 12v4',
 }
 
-const views = ['home', 'sessions', 'work', 'automation', 'manage'] as const
+const views = ['home', 'sessions', 'work', 'desktops', 'automation', 'manage'] as const
 
 const Icon = ({ name }: { readonly name: string }) => (
   <svg class="icon" viewBox="0 0 20 20" aria-hidden="true">

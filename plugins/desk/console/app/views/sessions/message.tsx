@@ -1,9 +1,9 @@
 import { memo } from 'preact/compat'
 import { valueText } from '../../core/format.js'
 import { text } from '../../text.js'
+import { Diff, diffsOf } from '../../ui/diff.js'
 import { Markdown } from '../../ui/markdown.js'
 import { Badge, Code } from '../../ui/parts.js'
-import { Diff, diffsOf } from './diff.js'
 import { type Entry, promptText } from './use-transcript.js'
 
 type Part = Entry['message']['parts'][number]
@@ -103,8 +103,8 @@ function Tool({ part }: { readonly part: Part }) {
           <Code label={words.input}>{valueText(part.input)}</Code>
         </>
       )}
-      {diffs.map(diff => (
-        <Diff key={diff.path} {...diff} />
+      {diffs.map((diff, n) => (
+        <Diff key={n} {...diff} />
       ))}
       {output !== '' && (
         <>

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { api } from '../../core/api.js'
 import { useResource } from '../../core/resource.js'
 import { text } from '../../text.js'
@@ -29,6 +29,7 @@ export function Prompt({
   /** A text that takes the place of the draft: the prompt of a rewind. */
   readonly offered: Offered | undefined
 }) {
+  const id = useId()
   const key = draftKey(at.session_id)
   const [draft, setDraft] = useState(() => localStorage.getItem(key) ?? '')
   const [mode, setMode] = useState<Mode>('queue')
@@ -89,20 +90,20 @@ export function Prompt({
           ))}
         </ul>
       )}
-      <label class="unseen" htmlFor="prompt">
+      <label class="unseen" htmlFor={id}>
         {words.message}
       </label>
       <textarea
-        id="prompt"
+        id={id}
         rows={3}
         placeholder={words.placeholder}
-        aria-describedby="prompt-keys"
+        aria-describedby={`${id}-keys`}
         value={draft}
         onInput={event => change(event.currentTarget.value)}
         onKeyDown={keyDown}
       />
       <div class="prompt-foot">
-        <span id="prompt-keys" class="muted">
+        <span id={`${id}-keys`} class="muted">
           {words.keys}
         </span>
         {isBusy && (

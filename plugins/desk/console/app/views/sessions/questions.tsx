@@ -3,8 +3,8 @@ import { announce } from '../../core/announce.js'
 import { api, type ReplyOf } from '../../core/api.js'
 import { useResource } from '../../core/resource.js'
 import { text } from '../../text.js'
+import { Patch } from '../../ui/diff.js'
 import { Action, Code, Problem } from '../../ui/parts.js'
-import { Diff, patchLines } from './diff.js'
 import type { Place } from './use-transcript.js'
 
 type Question = ReplyOf<'GET /api/workspaces/{workspace_id}/sessions/{session_id}/interactions'>['interactions'][number]
@@ -47,7 +47,7 @@ export function Questions({ at, told }: { readonly at: Place; readonly told: str
             </p>
           )}
           {question.diffs?.map(({ path, patch }) => (
-            <Diff key={path} path={path} lines={patchLines(patch)} />
+            <Patch key={path} path={path} patch={patch} />
           ))}
           {question.kind === 'permission' ? (
             <Decisions at={at} question={question} done={reload} />

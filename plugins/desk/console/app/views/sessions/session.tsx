@@ -29,22 +29,8 @@ export function OneSession({ id }: { readonly id: string }) {
 }
 
 function Open({ session, reload }: { readonly session: Session; readonly reload: () => void }) {
-  const at = { workspace_id: session.workspace_id ?? '', session_id: session.id }
-  const transcript = useTranscript(at)
-  // The stream of a stopped session has ended; it goes on when the session is resumed.
-  useEffect(() => transcript.wake(), [session.state])
   const name = session.name || session.id
   const heading = useTitle(name)
-  // Text streams many times a second; only what the agent asks is a reason to look for questions again.
-  const told = (transcript.entries.at(-1)?.message.parts ?? [])
-    .flatMap(({ type, id, state }) =>
-      /^data-(?:permission|clarification|question)/.test(type) ? [`${id} ${state}`] : [],
-    )
-    .join(' ')
-  const [asked, ask] = useState<Entry>()
-  const [offered, offer] = useState<Offered>()
-  const rewind = useCallback((entry: Entry) => ask(entry), [])
-  const isBusy = Boolean(session.activity?.turn_id) || transcript.isOpen
   return (
     <Columns aside={<About session={session} reload={reload} />}>
       <div class="session">
@@ -57,13 +43,55 @@ function Open({ session, reload }: { readonly session: Session; readonly reload:
           </h1>
           <Badge of={session.badge || session.state} />
         </header>
-        <Problem error={transcript.error} />
-        <Transcript transcript={transcript} agent={session.agent_name} isBusy={isBusy} rewind={rewind} />
-        <Questions at={at} told={told} />
-        <Prompt at={at} isBusy={isBusy} sent={transcript.wake} offered={offered} />
-        {asked && <Rewind at={at} entry={asked} close={() => ask(undefined)} done={draft => offer({ text: draft })} />}
+        <Talk session={session} />
       </div>
     </Columns>
+  )
+}
+
+/** A session without its details, for a window among others. */
+export function Conversation({ id, setTitle }: { readonly id: string; readonly setTitle: (title: string) => void }) {
+  const { data, error, reload } = useResource(
+    signal => api('GET /api/sessions/{session_id}', { path: { session_id: id } }, signal),
+    [id],
+    /^session\./,
+  )
+  const name = data && (data.session.name || id)
+  useEffect(() => {
+    if (name) setTitle(name)
+  }, [name])
+  if (!data) return error === undefined ? <Loading /> : <Problem error={error} retry={reload} />
+  return (
+    <div class="session">
+      <Talk session={data.session} />
+    </div>
+  )
+}
+
+/** What is said in a session, and the means to say something. */
+function Talk({ session }: { readonly session: Session }) {
+  const at = { workspace_id: session.workspace_id ?? '', session_id: session.id }
+  const transcript = useTranscript(at)
+  // The stream of a stopped session has ended; it goes on when the session is resumed.
+  useEffect(() => transcript.wake(), [session.state])
+  // Text streams many times a second; only what the agent asks is a reason to look for questions again.
+  const told = (transcript.entries.at(-1)?.message.parts ?? [])
+    .flatMap(({ type, id, state }) =>
+      /^data-(?:permission|clarification|question)/.test(type) ? [`${id} ${state}`] : [],
+    )
+    .join(' ')
+  const [asked, ask] = useState<Entry>()
+  const [offered, offer] = useState<Offered>()
+  const rewind = useCallback((entry: Entry) => ask(entry), [])
+  const isBusy = Boolean(session.activity?.turn_id) || transcript.isOpen
+  return (
+    <>
+      <Problem error={transcript.error} />
+      <Transcript transcript={transcript} agent={session.agent_name} isBusy={isBusy} rewind={rewind} />
+      <Questions at={at} told={told} />
+      <Prompt at={at} isBusy={isBusy} sent={transcript.wake} offered={offered} />
+      {asked && <Rewind at={at} entry={asked} close={() => ask(undefined)} done={draft => offer({ text: draft })} />}
+    </>
   )
 }
 
