@@ -357,4 +357,19 @@ export const text = {
       'layout.replace': 'Layout applied.',
     } as Readonly<Record<string, string>>,
   },
+  terminal: {
+    title: 'Terminal',
+    truncated: 'The beginning is left out.',
+    exit: (code: number) => `exit code ${code}`,
+  },
+  attachments: {
+    title: 'Attached files',
+    choose: 'Attach files',
+    limit: (size: string) => `Up to ${size} each; you can also drop them here.`,
+    tooLarge: (size: string) => `larger than ${size}`,
+    added: (name: string) => `Attached: ${name}`,
+    sending: 'sending…',
+    remove: (name: string) => `Remove ${name}`,
+    removeShort: 'Remove',
+  },
 } as const

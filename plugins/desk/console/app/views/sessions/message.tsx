@@ -4,6 +4,7 @@ import { text } from '../../text.js'
 import { Diff, diffsOf } from '../../ui/diff.js'
 import { Markdown } from '../../ui/markdown.js'
 import { Badge, Code } from '../../ui/parts.js'
+import { Terminal, terminalsOf } from '../../ui/terminal.js'
 import { type Entry, promptText } from './use-transcript.js'
 
 type Part = Entry['message']['parts'][number]
@@ -91,6 +92,7 @@ function outputText(output: unknown): string {
 function Tool({ part }: { readonly part: Part }) {
   const output = outputText(part.output)
   const diffs = diffsOf(part.output)
+  const terminals = terminalsOf(part.output)
   return (
     <details class="tool">
       <summary>
@@ -105,6 +107,9 @@ function Tool({ part }: { readonly part: Part }) {
       )}
       {diffs.map((diff, n) => (
         <Diff key={n} {...diff} />
+      ))}
+      {terminals.map((terminal, n) => (
+        <Terminal key={n} {...terminal} />
       ))}
       {output !== '' && (
         <>

@@ -3,6 +3,7 @@ import { api } from '../../core/api.js'
 import { useResource } from '../../core/resource.js'
 import { text } from '../../text.js'
 import { Action, Problem } from '../../ui/parts.js'
+import { AttachmentBar, useAttachments } from './attachments.js'
 import type { Place } from './use-transcript.js'
 
 const words = text.sessions
@@ -34,6 +35,8 @@ export function Prompt({
   const [draft, setDraft] = useState(() => localStorage.getItem(key) ?? '')
   const [mode, setMode] = useState<Mode>('queue')
   const [error, setError] = useState<unknown>()
+  const attachments = useAttachments(at)
+  const [isOver, setOver] = useState(false)
   const isSending = useRef(false)
   const queue = useResource(
     signal => api('GET /api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue', { path: at }, signal),
@@ -49,14 +52,22 @@ export function Prompt({
     if (offered) change(offered.text)
   }, [offered])
   const send = async () => {
-    if (draft.trim() === '' || isSending.current) return
+    if (isSending.current || attachments.isUploading) return
+    const ids = attachments.files.flatMap(({ id: one }) => one ?? [])
+    if (draft.trim() === '' && ids.length === 0) return
     isSending.current = true
     setError(undefined)
     try {
       // The key makes a prompt that is sent again after a lost reply the same prompt.
-      const body = { text: draft, idempotency_key: crypto.randomUUID(), ...(isBusy && { mode }) }
+      const body = {
+        text: draft,
+        idempotency_key: crypto.randomUUID(),
+        ...(isBusy && { mode }),
+        ...(ids.length > 0 && { attachments: ids }),
+      }
       await api('POST /api/workspaces/{workspace_id}/sessions/{session_id}/prompt', { path: at, body })
       change('')
+      attachments.clear()
       sent()
       queue.reload()
     } catch (problem) {
@@ -73,7 +84,19 @@ export function Prompt({
   const waiting = queue.data?.inputs.filter(({ status }) => !['delivered', 'canceled'].includes(status)) ?? []
   return (
     <form
-      class="prompt"
+      class={isOver ? 'prompt drop' : 'prompt'}
+      onDragOver={event => {
+        if (!event.dataTransfer?.types.includes('Files')) return
+        event.preventDefault()
+        setOver(true)
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={event => {
+        setOver(false)
+        if (!event.dataTransfer?.types.includes('Files')) return
+        event.preventDefault()
+        attachments.add(event.dataTransfer.files)
+      }}
       onSubmit={event => {
         event.preventDefault()
         void send()
@@ -102,6 +125,7 @@ export function Prompt({
         onInput={event => change(event.currentTarget.value)}
         onKeyDown={keyDown}
       />
+      <AttachmentBar attachments={attachments} />
       <div class="prompt-foot">
         <span id={`${id}-keys`} class="muted">
           {words.keys}
