@@ -1,9 +1,12 @@
 // alone, timeout: 120s: a daemon and a browser, and the library of the browser replaces functions of Node
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import type { BrowserContext, Page } from 'playwright-core'
+import type { BrowserContext, Locator, Page } from 'playwright-core'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { terminalLines } from '../../../../plugins/desk/console/app/ui/ansi.js'
+import { placeInLayers } from '../../../../plugins/desk/console/app/views/work/layers.js'
+import { busyMonth } from './furnish.js'
 import { payloads } from './payloads.js'
 import { openScene, type Scene } from './scene.js'
 
@@ -19,6 +22,21 @@ test.after(() => scene?.close())
 
 const see = (name: string) => page.goto(`${scene.base}/console/#/${name}`)
 const heading = (name: string) => page.getByRole('heading', { level: 1, name })
+
+test('output of a terminal keeps what is visible: colours, lines that were written over', () => {
+  const written =
+    'one\r\u001b[32mtwo\u001b[0m!\nabc\b\bX\u001b[K\n\u001b]0;title\u0007\u001b[2J\u001b[38;5;9mred\u001b[1;31mer\t|'
+  const shown = terminalLines(written).map(pieces => pieces.map(({ words, classes }) => `${classes}:${words}`))
+  assert.equal(shown, [['green:two', ':!'], [':aX'], [':red', 'bold red:er', ':   ', 'bold red:|']])
+  assert.is(terminalLines('x\n'.repeat(5000)).length, 1000)
+})
+
+test('a task stands right of all that it depends on, also in a circle', () => {
+  const edges = ['ab', 'ac', 'bd', 'cd', 'xd', 'pq', 'qp'].map(([from = '', to = '']) => ({ from, to }))
+  const layers = Object.fromEntries(placeInLayers([...'abcdxpq'], edges).map(({ id, layer }) => [id, layer]))
+  assert.equal([layers.a, layers.x, layers.b, layers.c, layers.d], [0, 0, 1, 1, 2])
+  assert.ok(layers.p !== layers.q)
+})
 
 test('a link opens the console once', async () => {
   const link = await scene.link()
@@ -107,6 +125,129 @@ test('a setting is changed and shows the source of its value', async () => {
   assert.match(readFileSync(`${scene.at.home}/config.json`, 'utf8'), /debug/)
 })
 
+/** Presses a key until an element has the focus. */
+async function tabTo(target: Locator, key = 'Tab'): Promise<void> {
+  await target.waitFor()
+  for (let steps = 0; steps < 80; steps++) {
+    if (await target.evaluate(node => node === node.ownerDocument.activeElement)) return
+    await page.keyboard.press(key)
+  }
+  throw new Error(`the keyboard does not reach ${target}`)
+}
+
+/** Activates a control by mouse, or by keyboard alone. */
+const by = {
+  mouse: (target: Locator) => target.click(),
+  async keyboard(target: Locator) {
+    await tabTo(target)
+    await page.keyboard.press('Enter')
+  },
+} as const
+
+for (const hand of ['mouse', 'keyboard'] as const) {
+  const press = by[hand]
+
+  test(`home: the figures of a plot are shown, by ${hand}`, async () => {
+    page = await scene.page(context)
+    await busyMonth(scene, page)
+    await page.reload()
+    await page.locator('.plot-canvas canvas').first().waitFor()
+    await press(page.getByText('Outcomes of 14 days: figures'))
+    await page.getByRole('region', { name: 'Outcomes of 14 days' }).getByRole('row').nth(14).waitFor()
+    await page.close()
+  })
+
+  test(`sessions: a file is attached, and the conversation goes back to before its prompt, by ${hand}`, async () => {
+    page = await scene.page(context)
+    const id = await scene.session({ name: `Rewound by ${hand}` })
+    await see(`sessions/${id}`)
+    const chosen = page.waitForEvent('filechooser')
+    await press(page.getByRole('button', { name: 'Attach files' }))
+    await (await chosen).setFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('note') })
+    await page.getByText('4 B', { exact: true }).waitFor()
+    const field = page.getByLabel('Message', { exact: true })
+    await field.fill('blocks')
+    await page.keyboard.press('Enter')
+    await page.locator('.message.assistant').waitFor()
+    assert.is((await page.getByText('notes.txt').locator('visible=true').count()) <= 1, true)
+    await press(page.getByRole('button', { name: 'Rewind to before: blocks' }))
+    const dialog = page.getByRole('dialog', { name: 'Rewind to before this prompt?' })
+    await press(dialog.getByRole('button', { name: 'Rewind', exact: true }))
+    await dialog.waitFor({ state: 'detached' })
+    await page.locator('.message.assistant').waitFor({ state: 'detached' })
+    assert.is(await field.inputValue(), 'blocks')
+    await page.close()
+  })
+
+  test(`sessions: one is stopped, archived and taken out again, by ${hand}`, async () => {
+    page = await scene.page(context)
+    const id = await scene.session({ name: `Archived by ${hand}` })
+    await see(`sessions/${id}`)
+    await press(page.getByRole('button', { name: 'Stop session' }))
+    await press(page.getByRole('button', { name: 'Archive', exact: true }))
+    const dialog = page.getByRole('dialog', { name: 'Archive this session?' })
+    await press(dialog.getByRole('button', { name: 'Archive', exact: true }))
+    await press(page.getByRole('link', { name: 'Archived', exact: true }))
+    await press(page.getByRole('link', { name: `Archived by ${hand}` }))
+    await press(page.getByRole('button', { name: 'Take out of the archive' }))
+    await page.getByRole('button', { name: 'Archive', exact: true }).waitFor()
+    await page.close()
+  })
+
+  test(`work: a task gets a dependency, and the graph leads to it, by ${hand}`, async () => {
+    page = await scene.page(context)
+    const make = (title: string) =>
+      scene.api<{ task: { id: string } }>('POST', '/api/tasks', { title, scope: 'global' })
+    const names = [`Build by ${hand}`, `Ship by ${hand}`] as const
+    const [, { task }] = [await make(names[0]), await make(names[1])]
+    await see(`work/${task.id}`)
+    await page.getByLabel('Another task').selectOption({ label: names[0] })
+    await press(page.getByRole('button', { name: 'Add', exact: true }))
+    await page.getByRole('button', { name: 'Remove', exact: true }).waitFor()
+    await press(page.getByRole('link', { name: 'Dependencies' }))
+    await press(page.getByRole('link', { name: `${names[0]}, ready` }))
+    await page.getByRole('complementary').getByRole('heading', { name: names[0] }).waitFor()
+    await press(page.getByRole('link', { name: 'Runs', exact: true }))
+    await page.getByText('svc task run all').waitFor()
+    await page.close()
+  })
+
+  test(`desktops: windows are opened, moved and put back, and another browser shows it, by ${hand}`, async () => {
+    page = await scene.page(context, 'desktops')
+    const other = await scene.context()
+    const second = await scene.page(other, 'desktops')
+    const window = (name: string, on = page) => on.getByRole('article', { name, exact: true })
+    for (const what of ['Inbox', 'Tasks']) {
+      await page.getByLabel('Show').selectOption({ label: what })
+      await press(page.getByRole('button', { name: 'Open window' }))
+      await window(what, second).waitFor()
+    }
+    const left = async (name: string, on = page) => (await window(name, on).boundingBox())?.x ?? 0
+    assert.ok((await left('Inbox')) < (await left('Tasks')))
+    const titles = ['Move Tasks', 'Move Inbox'].map(name => page.getByRole('button', { name }))
+    if (hand === 'mouse') {
+      const box = await window('Inbox').boundingBox()
+      await titles[0]?.dragTo(window('Inbox'), { targetPosition: { x: 8, y: (box?.height ?? 0) / 2 } })
+    } else {
+      await tabTo(titles[0] as Locator)
+      await page.keyboard.press('Shift+ArrowLeft')
+    }
+    await second.waitForFunction(`(() => {
+      const at = name => document.querySelector('[aria-label="' + name + '"].window')?.getBoundingClientRect().x
+      return at('Tasks') < at('Inbox')
+    })()`)
+    await press(page.getByRole('button', { name: 'Undo' }))
+    await second.waitForFunction(`(() => {
+      const at = name => document.querySelector('[aria-label="' + name + '"].window')?.getBoundingClientRect().x
+      return at('Tasks') > at('Inbox')
+    })()`)
+    for (const what of ['Inbox', 'Tasks']) await press(page.getByRole('button', { name: `Close ${what}` }))
+    await second.getByText('This desktop is empty').waitFor()
+    await other.close()
+    await page.close()
+  })
+}
+
 test('two tabs read one stream of events', async () => {
   const opened: string[] = []
   const fresh = await scene.context()
@@ -192,7 +333,8 @@ for (const colorScheme of ['light', 'dark'] as const)
     const fresh = await scene.context({ colorScheme })
     page = await scene.page(fresh)
     const manage = ['agents', 'skills', 'extensions', 'settings', 'doctor', 'logs', 'plugins']
-    const views = ['home', 'sessions', `sessions/${id}`, 'work', 'automation', 'automation/triggers', 'manage']
+    const own = ['sessions/archived', 'work/graph', 'work/runs', 'work/inbox', 'desktops']
+    const views = [...own, 'home', 'sessions', `sessions/${id}`, 'work', 'automation', 'automation/triggers', 'manage']
     const wrong: string[] = []
     for (const view of [...views, ...manage.map(name => `manage/${name}`), 'manage/settings/http.port', 'nowhere']) {
       await see(view)

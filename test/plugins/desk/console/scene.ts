@@ -38,9 +38,9 @@ function freePort(): Promise<number> {
   })
 }
 
-export async function openScene(): Promise<Scene> {
+export async function openScene(config: object = {}): Promise<Scene> {
   const port = await freePort()
-  const at = new Installed({ http: { port } })
+  const at = new Installed({ ...config, http: { port } })
   const head = ['name: echo', 'permissions: approve-reads', `command: '${process.execPath} ${AGENT}'`]
   at.writeHome('agents/echo/AGENT.md', `---\n${head.join('\n')}\n---\nYou do what you are told.\n`)
   const root = path.join(at.folder, 'demo')
