@@ -25,7 +25,7 @@ try {
     doctor: 'manage/doctor',
   }
   for (const colorScheme of ['light', 'dark'] as const) {
-    const height = chosen.length > 0 ? 1100 : 700
+    const height = process.argv.length > 2 ? 1100 : 700
     const context = await scene.context({ colorScheme, viewport: { width: Number(width), height } })
     const page = await scene.page(context)
     await busyMonth(scene, page)

@@ -205,7 +205,7 @@ for (const hand of ['mouse', 'keyboard'] as const) {
     await press(page.getByRole('button', { name: 'Add', exact: true }))
     await page.getByRole('button', { name: 'Remove', exact: true }).waitFor()
     await press(page.getByRole('link', { name: 'Dependencies' }))
-    await press(page.getByRole('link', { name: `${names[0]}, ready` }))
+    await press(page.getByRole('link', { name: `${names[0]} ready` }))
     await page.getByRole('complementary').getByRole('heading', { name: names[0] }).waitFor()
     await press(page.getByRole('link', { name: 'Runs', exact: true }))
     await page.getByText('svc task run all').waitFor()
@@ -288,7 +288,9 @@ test('hostile content runs nothing and loads nothing', async () => {
       content: [
         { type: 'content', content: { type: 'text', text: payload } },
         { type: 'diff', path: payload, oldText: '', newText: payload },
+        { type: 'terminal', terminalId: `h${n}` },
       ],
+      _meta: { terminal_output: { terminal_id: `h${n}`, data: payload } },
       rawInput: { path: payload },
     })}`,
   ])
@@ -316,6 +318,30 @@ test('hostile content runs nothing and loads nothing', async () => {
     await page.getByRole('heading', { level: 1 }).waitFor()
     await page.locator('.loading').first().waitFor({ state: 'detached' })
   }
+  const windows = `/api/workspaces/${scene.workspace}/window-manager`
+  for (const pathname of payloads.slice(0, 6)) {
+    const { revision } = await scene.api<{ revision: number }>('GET', windows)
+    const payload = { app: pathname, instance_key: pathname, route: { pathname, search: {} } }
+    await scene.api('POST', `${windows}/commands`, { expected_revision: revision, command_id: 'window.open', payload })
+  }
+  await see('desktops')
+  await page
+    .getByText(/^The console cannot show/)
+    .first()
+    .waitFor()
+  assert.is(await page.locator('.canvas :is(script, iframe, img, svg, form)').count(), 0)
+  await see(`sessions/${id}`)
+  const named = payloads.filter(name => !/[/\p{Cc}]/u.test(name)).slice(0, 20)
+  const files = named.map(name => ({ name, mimeType: 'text/plain', buffer: Buffer.from(name) }))
+  await page.locator('input[type=file]').setInputFiles(files)
+  await page
+    .locator('.attachment')
+    .nth(named.length - 1)
+    .waitFor()
+  assert.is(await page.locator('.attachments :is(script, iframe, img, svg, form)').count(), 0)
+  const forwarded = { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': '"><script>alert(1)</script>' }
+  const served = await context.request.get(`${scene.base}/console/`, { headers: forwarded })
+  assert.not.match(await served.text(), /evil\.example|alert/)
   assert.is(await page.evaluate('window.__ran'), undefined)
   assert.ok(payloads.length >= 200, `${payloads.length} payloads`)
   assert.equal(scene.misdeeds, [])

@@ -75,6 +75,7 @@ export async function furnish({ at, api, session, workspace }: Scene): Promise<F
       await api('POST', `/api/tasks/${task.id}/dependencies`, { depends_on_task_id: tasks[need], kind: 'blocks' })
     tasks.push(task.id)
   }
+  await api('POST', `/api/tasks/${tasks[0]}/runs`, {})
   const schedule = { mode: 'cron', expr: '0 9 * * 1-5' }
   const job = { name: 'Morning report', agent_name: 'echo', prompt: 'Say what changed since yesterday.', schedule }
   await api('POST', '/api/automation/jobs', { ...job, scope: 'workspace', workspace_id: workspace })

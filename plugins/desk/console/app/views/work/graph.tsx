@@ -12,11 +12,8 @@ const WIDTH = 190
 const HEIGHT = 52
 const GAP_X = 64
 const GAP_Y = 18
-const CHARACTERS = 25
 /** Tasks whose dependencies are read. */
 const MOST_READ = 100
-
-const shortened = (title: string) => (title.length > CHARACTERS ? `${title.slice(0, CHARACTERS - 1)}…` : title)
 
 /** Tasks that depend on others, from left to right. The list below it says the same in words. */
 export function Graph({ tasks, selected }: { readonly tasks: readonly Task[]; readonly selected: string | undefined }) {
@@ -52,6 +49,9 @@ export function Graph({ tasks, selected }: { readonly tasks: readonly Task[]; re
     <>
       <div class="graph" tabIndex={0} role="region" aria-label={words.title}>
         <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="group" aria-label={words.title}>
+          <clipPath id="node-text">
+            <rect width={WIDTH - 10} height={HEIGHT} />
+          </clipPath>
           {edges.map(({ from, to }) => {
             const [a, b] = [at.get(from), at.get(to)]
             if (!a || !b) return null
@@ -73,16 +73,18 @@ export function Graph({ tasks, selected }: { readonly tasks: readonly Task[]; re
                 key={task.id}
                 href={linkTo('work', 'graph', task.id)}
                 class={`node ${task.status}`}
-                aria-label={`${task.title}, ${task.status.replaceAll('_', ' ')}`}
                 aria-current={task.id === selected ? 'true' : undefined}
               >
                 <rect x={x} y={y} width={WIDTH} height={HEIGHT} rx={8} />
-                <text x={x + 12} y={y + 22} class="node-title">
-                  {shortened(task.title)}
-                </text>
-                <text x={x + 12} y={y + 40} class="node-status">
-                  {task.status.replaceAll('_', ' ')}
-                </text>
+                {/* A long title is cut in the picture; the name of the link stays whole. */}
+                <g transform={`translate(${x} ${y})`} clip-path="url(#node-text)">
+                  <text x={12} y={22} class="node-title">
+                    {task.title}
+                  </text>{' '}
+                  <text x={12} y={40} class="node-status">
+                    {task.status.replaceAll('_', ' ')}
+                  </text>
+                </g>
               </a>
             )
           })}
