@@ -1,4 +1,4 @@
-// alone, timeout: 240s: a daemon and a browser, and the library of the browser replaces functions of Node
+// alone, timeout: 360s: a daemon and a browser, and the library of the browser replaces functions of Node
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { BrowserContext, Locator, Page } from 'playwright-core'

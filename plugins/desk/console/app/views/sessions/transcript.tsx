@@ -9,6 +9,8 @@ const words = text.sessions
 
 /** Pixels from an end that count as being there. */
 const NEAR = 80
+/** Time after a wheel, touch, key or pointer in which the list moves by it. */
+const MOVE_MS = 1000
 
 /** The messages of a session. It stays at the newest one while a person has not scrolled away, and keeps its place when older ones load. */
 export function Transcript({
@@ -24,23 +26,33 @@ export function Transcript({
 }) {
   const list = useRef<VListHandle>(null)
   const isAtEnd = useRef(true)
+  const movedAt = useRef(Number.NEGATIVE_INFINITY)
+  const moved = () => {
+    movedAt.current = performance.now()
+  }
   const [isAway, setAway] = useState(false)
   const { entries, isLoaded, hasOlder, version, isShift } = transcript
   const toEnd = () => list.current?.scrollToIndex(entries.length - 1, { align: 'end' })
   useEffect(() => {
-    if (isAtEnd.current && entries.length > 0) toEnd()
+    if (!isAtEnd.current || entries.length === 0) return
+    toEnd()
+    // What is new is higher once its text is rendered.
+    const frame = requestAnimationFrame(() => isAtEnd.current && toEnd())
+    return () => cancelAnimationFrame(frame)
   }, [version, entries.length])
   if (!isLoaded) return <Loading />
   if (entries.length === 0) return <p class="muted nothing">{words.empty}</p>
   const scrolled = (offset: number) => {
     const { current } = list
     if (!current) return
-    isAtEnd.current = offset + current.viewportSize >= current.scrollSize - NEAR
+    // Messages that grow move the end away, and the list corrects its offset; only a person leaves the end.
+    if (offset + current.viewportSize >= current.scrollSize - NEAR) isAtEnd.current = true
+    else if (performance.now() - movedAt.current < MOVE_MS) isAtEnd.current = false
     setAway(!isAtEnd.current)
     if (offset < NEAR && hasOlder) void transcript.loadOlder()
   }
   return (
-    <div class="transcript">
+    <div class="transcript" onWheel={moved} onTouchMove={moved} onKeyDown={moved} onPointerDown={moved}>
       <VList
         ref={list as never}
         class="messages"
@@ -56,7 +68,15 @@ export function Transcript({
       </VList>
       {isBusy && <p class="working muted">{words.working}</p>}
       {isAway && (
-        <button type="button" class="latest" onClick={toEnd}>
+        <button
+          type="button"
+          class="latest"
+          onClick={() => {
+            isAtEnd.current = true
+            setAway(false)
+            toEnd()
+          }}
+        >
           {words.latest}
         </button>
       )}
