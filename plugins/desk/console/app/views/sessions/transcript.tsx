@@ -52,6 +52,7 @@ export function Transcript({
     if (offset < NEAR && hasOlder) void transcript.loadOlder()
   }
   return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: it only learns that a person moves the list in it
     <div class="transcript" onWheel={moved} onTouchMove={moved} onKeyDown={moved} onPointerDown={moved}>
       <VList
         ref={list as never}
