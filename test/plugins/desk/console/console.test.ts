@@ -161,17 +161,21 @@ for (const hand of ['mouse', 'keyboard'] as const) {
   const press = by[hand]
 
   test(`home: the figures of a plot are shown, by ${hand}`, async () => {
-    page = await scene.page(context)
+    const [former, own] = [page, await scene.context()]
+    page = await scene.page(own)
     await busyMonth(scene, page)
     await page.reload()
     await page.locator('.plot-canvas canvas').first().waitFor()
     await press(page.getByText('Outcomes of 14 days: figures'))
     await page.getByRole('region', { name: 'Outcomes of 14 days' }).getByRole('row').nth(14).waitFor()
-    await page.close()
+    assert.is(await page.locator('details.as-table[open]').count(), 1)
+    await own.close()
+    page = former
   })
 
   test(`sessions: a file is attached, and the conversation goes back to before its prompt, by ${hand}`, async () => {
-    page = await scene.page(context)
+    const [former, own] = [page, await scene.context()]
+    page = await scene.page(own)
     const id = await scene.session({ name: `Rewound by ${hand}` })
     await see(`sessions/${id}`)
     const chosen = page.waitForEvent('filechooser')
@@ -189,11 +193,13 @@ for (const hand of ['mouse', 'keyboard'] as const) {
     await dialog.waitFor({ state: 'detached' })
     await page.locator('.message.assistant').waitFor({ state: 'detached' })
     assert.is(await field.inputValue(), 'blocks')
-    await page.close()
+    await own.close()
+    page = former
   })
 
   test(`sessions: one is stopped, archived and taken out again, by ${hand}`, async () => {
-    page = await scene.page(context)
+    const [former, own] = [page, await scene.context()]
+    page = await scene.page(own)
     const id = await scene.session({ name: `Archived by ${hand}` })
     await see(`sessions/${id}`)
     await press(page.getByRole('button', { name: 'Stop session' }))
@@ -204,11 +210,14 @@ for (const hand of ['mouse', 'keyboard'] as const) {
     await press(page.getByRole('link', { name: `Archived by ${hand}` }))
     await press(page.getByRole('button', { name: 'Take out of the archive' }))
     await page.getByRole('button', { name: 'Archive', exact: true }).waitFor()
-    await page.close()
+    assert.is(await page.getByRole('button', { name: 'Take out of the archive' }).count(), 0)
+    await own.close()
+    page = former
   })
 
   test(`work: a task gets a dependency, and the graph leads to it, by ${hand}`, async () => {
-    page = await scene.page(context)
+    const [former, own] = [page, await scene.context()]
+    page = await scene.page(own)
     const make = (title: string) =>
       scene.api<{ task: { id: string } }>('POST', '/api/tasks', { title, scope: 'global' })
     const names = [`Build by ${hand}`, `Ship by ${hand}`] as const
@@ -222,11 +231,14 @@ for (const hand of ['mouse', 'keyboard'] as const) {
     await page.getByRole('complementary').getByRole('heading', { name: names[0] }).waitFor()
     await press(page.getByRole('link', { name: 'Runs', exact: true }))
     await page.getByText('svc task run all').waitFor()
-    await page.close()
+    assert.match(page.url(), /#\/work\/runs$/)
+    await own.close()
+    page = former
   })
 
   test(`desktops: windows are opened, moved and put back, and another browser shows it, by ${hand}`, async () => {
-    page = await scene.page(context, 'desktops')
+    const [former, own] = [page, await scene.context()]
+    page = await scene.page(own, 'desktops')
     const other = await scene.context()
     const second = await scene.page(other, 'desktops')
     const window = (name: string, on = page) => on.getByRole('article', { name, exact: true })
@@ -257,7 +269,8 @@ for (const hand of ['mouse', 'keyboard'] as const) {
     for (const what of ['Inbox', 'Tasks']) await press(page.getByRole('button', { name: `Close ${what}` }))
     await second.getByText('This desktop is empty').waitFor()
     await other.close()
-    await page.close()
+    await own.close()
+    page = former
   })
 }
 
