@@ -63,9 +63,12 @@ function notePage(entry: RouteCommand, body: unknown, out: Output): void {
   const cursor = pick(body, `${at}next_cursor`)
   const next = takes('cursor') && cursor ? `--cursor ${cursor}` : takes('limit') ? '--limit <more>' : undefined
   const total = pick(body, `${at}total`)
-  const shown = `${rowsOf(body, entry.view)?.length ?? 'part'}`
+  const count = rowsOf(body, entry.view)?.length
+  const shown = `${count ?? 'part'}`
+  // The totals of tasks and sessions leave out those in the archive, which the pages contain.
+  const isTotal = typeof total === 'number' && (count === undefined || total > count)
   out.note(
-    `${typeof total === 'number' ? `${shown} of ${total} shown` : `${shown} shown, more follow`}${next ? `; next page: ${next}` : ''}`,
+    `${isTotal ? `${shown} of ${total} shown` : `${shown} shown, more follow`}${next ? `; next page: ${next}` : ''}`,
   )
 }
 

@@ -137,6 +137,13 @@ test('a partial list says so outside of the rows', async ({ daemon }) => {
   assert.is(part.stdout.trimEnd().split('\n').length, 2)
   for (const option of ['--json', '--quiet'])
     assert.is((await runCli(daemon.home, ['thing', 'list', option])).stderr, '', option)
+  // A total that leaves out what is in the archive.
+  daemon.reply('GET /api/things', 200, {
+    things: [thing],
+    page: { has_more: true, limit: 1, total: 0, next_cursor: 'c' },
+  })
+  const archived = await runCli(daemon.home, ['thing', 'list'])
+  assert.is(archived.stderr, 'note: 1 shown, more follow; next page: --limit <more>\n')
   // As `Paging.cut` gives it to the routes of an extension.
   daemon.reply('GET /api/things', 200, { things: [thing], has_more: true, next_cursor: 'c' })
   assert.is(
