@@ -184,6 +184,18 @@ const once = { idempotency_key: v.optional(v.pipe(v.string(), v.minLength(1), v.
 export const SidecarQuery = v.object(workspace)
 export type SidecarQuery = v.InferOutput<typeof SidecarQuery>
 
+/** GET …/text: the file as it is, for an editor. */
+export const SidecarTextReply = v.object({
+  present: v.boolean(),
+  /** Absent: there is no file, or it cannot be read as text. */
+  text: v.optional(v.string()),
+  digest: v.optional(v.string()),
+  source_path: v.optional(v.string()),
+  validation_status: ValidationStatus,
+  diagnostics: v.optional(v.array(PolicyDiagnostic)),
+})
+export type SidecarTextReply = v.InferOutput<typeof SidecarTextReply>
+
 /** PUT: the complete file. */
 export const WriteSidecarBody = v.strictObject({ body: v.string(), ...expected, ...once, ...workspace })
 export type WriteSidecarBody = v.InferOutput<typeof WriteSidecarBody>

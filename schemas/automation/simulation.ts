@@ -111,3 +111,29 @@ export const SimulationReply = v.object({
   }),
 })
 export type SimulationReply = v.InferOutput<typeof SimulationReply>
+
+/** GET /api/automation/occurrences: the members of a schedule, and how many occurrences to show. */
+export const OccurrencesQuery = v.object({
+  mode: v.pipe(v.picklist(['cron', 'every', 'at']), v.description('mode of the schedule')),
+  expr: v.optional(v.pipe(v.string(), v.maxLength(256), v.description('cron expression, for mode cron'))),
+  interval: v.optional(v.pipe(v.string(), v.maxLength(64), v.description('duration, for mode every'))),
+  time: v.optional(v.pipe(v.string(), v.maxLength(64), v.description('RFC 3339 time, for mode at'))),
+  timezone: v.optional(
+    v.pipe(
+      v.string(),
+      v.maxLength(64),
+      v.description('IANA time zone of a cron expression; default: that of the daemon'),
+    ),
+  ),
+  count: v.optional(v.pipe(queryInteger(1, 100), v.description('number of occurrences; default 5'))),
+})
+export type OccurrencesQuery = v.InferOutput<typeof OccurrencesQuery>
+
+export const OccurrencesReply = v.object({
+  /** The schedule in words. */
+  text: v.string(),
+  timezone: v.string(),
+  /** Fewer than requested when the schedule ends. */
+  occurrences: v.array(Timestamp),
+})
+export type OccurrencesReply = v.InferOutput<typeof OccurrencesReply>

@@ -4,6 +4,7 @@ import type {
   Heartbeat,
   RollbackHeartbeatBody,
   SidecarHistoryQuery,
+  SidecarQuery,
   Soul,
   ValidateSoulBody,
   WriteSidecarBody,
@@ -62,6 +63,10 @@ export class SidecarDesk<S extends Soul | Heartbeat, C, R> {
       ? this.files.read(agent, workspace)
       : this.files.validate(agent, workspace, body))
     return snapshot.validation_status === 'invalid' ? { status: 422 as const, body: snapshot } : ok(snapshot)
+  }
+
+  async text(agent: string, { workspace_id }: SidecarQuery) {
+    return ok(await this.files.text(agent, await this.workspace(workspace_id)))
   }
 
   async history(agent: string, actor: Actor, { workspace_id, ...page }: SidecarHistoryQuery) {

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { Serial } from '../../../kernel/kit/serial.js'
 import { type Actor, Fault, type PluginKernel } from '../../../kernel/plugin.js'
-import type { Heartbeat, Soul } from '../../../schemas/agents/sidecars.js'
+import type { Heartbeat, SidecarTextReply, Soul } from '../../../schemas/agents/sidecars.js'
 import type { Workspace } from '../../desk/workspaces/api.js'
 import type { Events } from '../../platform/events/api.js'
 import { SidecarChanged, SidecarErrors } from './api.js'
@@ -66,6 +66,20 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
     const snapshot = this.judge(await this.locations.read(location, agent))
     if (location.by === 'file') this.#folders.set(snapshot, path.dirname(location.path))
     return snapshot
+  }
+
+  /** The text of the file, also when it is invalid: an editor needs what is there. */
+  async text(agent: string, workspace: Workspace | undefined): Promise<SidecarTextReply> {
+    const location = await this.#find(agent, workspace)
+    const source = 'by' in location ? await this.locations.read(location, agent) : undefined
+    const snapshot = source ? this.judge(source) : (location as S)
+    const { present, digest, source_path, validation_status, diagnostics } = snapshot
+    return {
+      ...{ present, validation_status, diagnostics },
+      ...(source?.text !== undefined && !source.problem && { text: source.text }),
+      ...(digest !== undefined && { digest }),
+      ...(source_path !== undefined && { source_path }),
+    }
   }
 
   /** The agent's folder for a snapshot from {@link read}; undefined if it is not a file. */

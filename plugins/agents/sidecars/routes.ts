@@ -12,6 +12,7 @@ import {
   RollbackSoulBody,
   SidecarHistoryQuery,
   SidecarQuery,
+  SidecarTextReply,
   Soul,
   SoulChangeReply,
   SoulHistoryReply,
@@ -128,6 +129,15 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
       body: its.validateBody,
       replies: { 200: snapshot, 422: snapshot },
       handle: (service, { params, body }) => desk(service).validate(params.name, body),
+    }),
+    route({
+      method: 'GET',
+      path: `${path}/text`,
+      with: [describe(area), throws(...ofAgent)],
+      summary: `Show the text of ${file}, valid or not`,
+      query: SidecarQuery,
+      replies: { 200: SidecarTextReply },
+      handle: (service, { params, query }) => desk(service).text(params.name, query),
     }),
     route({
       method: 'GET',

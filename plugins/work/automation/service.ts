@@ -2,6 +2,7 @@ import { command } from '../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../kernel/kit/text.js'
 import type { Fault } from '../../../kernel/plugin.js'
 import { type Actor, type Batch, type Consumer, iso } from '../../../kernel/plugin.js'
+import type { OccurrencesReply } from '../../../schemas/automation/simulation.js'
 import type {
   Job,
   ListJobsQuery,
@@ -9,6 +10,7 @@ import type {
   ListTriggersQuery,
   ListTriggersReply,
   Run,
+  Schedule,
 } from '../../../schemas/automation.js'
 import type { StatusAutomation } from '../../../schemas/daemon.js'
 import { durationMs } from '../../../schemas/duration.js'
@@ -38,7 +40,7 @@ import { runToWire } from './runs/run-wire.js'
 import { RunStore } from './runs/runs.js'
 import { WaitingRuns } from './runs/waiting.js'
 import { WaitingRows } from './runs/waiting-rows.js'
-import { scheduleProblem } from './schedule.js'
+import { Occurrences, scheduleProblem } from './schedule.js'
 import { scheduleText } from './schedule-words.js'
 import { Scheduler } from './scheduler.js'
 import { AutomationSettings } from './settings.js'
@@ -172,6 +174,21 @@ export class AutomationService {
     const problem = scheduleProblem(schedule)
     if (problem !== undefined) return [...notes, `It would be refused: ${problem}`]
     return [...notes, `Schedule: ${await scheduleText(schedule, this.#zone.name)}`]
+  }
+
+  /** A schedule in words, and its next occurrences for a job that is created now. */
+  async preview(schedule: Schedule, count: number): Promise<OccurrencesReply> {
+    const problem = scheduleProblem(schedule)
+    if (problem !== undefined) throw AutomationErrors.job_invalid(problem)
+    const timezone = schedule.timezone ?? this.#zone.name
+    const occurrences = new Occurrences(schedule, timezone)
+    const found: number[] = []
+    let at = occurrences.first(this.kernel.clock.now())
+    while (at !== undefined && found.length < count) {
+      found.push(at)
+      at = occurrences.after(at, at)
+    }
+    return { text: await scheduleText(schedule, this.#zone.name), timezone, occurrences: found.map(iso) }
   }
 
   async start(): Promise<void> {

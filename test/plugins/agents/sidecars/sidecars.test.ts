@@ -332,4 +332,28 @@ test('doctor names invalid and unreadable files', async () => {
   await s.end()
 })
 
+test('an editor gets the text as it is in the file, valid or not, with the digest that a change needs', async () => {
+  const s = await scene({ plugins: [sessions, sidecars] })
+  await s.write(s.homeAgents, 'writer')
+  const text = async (which: string) => (await s.request('GET', at(which, 'writer', '/text'))).body
+  assert.equal(
+    await text('soul'),
+    { present: false, validation_status: 'missing', diagnostics: [] } as never,
+    'no file',
+  )
+  const file = (which: string) => path.join(s.homeAgents, 'writer', `${which.toUpperCase()}.md`)
+  const soul = '---\n# a comment\nrole: Critic\n---\n\nYou doubt.\n\n'
+  await writeFile(file('soul'), soul)
+  const read = await text('soul')
+  assert.equal([read.text, read.validation_status], [soul, 'valid'])
+  const body = { body: soul.replace('doubt', 'ask'), expected_digest: read.digest }
+  assert.is((await s.request('PUT', at('soul'), body)).status, 200)
+  assert.is((await s.request('PUT', at('soul'), body)).status, 409)
+  await writeFile(file('heartbeat'), '---\ncolour: red\n---\nAsk.\n')
+  const broken = await text('heartbeat')
+  assert.equal([broken.text, broken.validation_status], ['---\ncolour: red\n---\nAsk.\n', 'invalid'])
+  assert.is(broken.diagnostics[0].code, 'heartbeat_unknown_field')
+  await s.end()
+})
+
 test.run()

@@ -163,4 +163,36 @@ test('a simulation replays recorded events through filters, limits and depth of 
   await b.end()
 })
 
+test('a schedule is shown in words with its next occurrences, which are those of a job that has it', async () => {
+  const b = await bench()
+  const preview = async (schedule: Record<string, string>, count = 3) => {
+    const query = new URLSearchParams({ ...schedule, count: String(count) })
+    return b.request('GET', `/api/automation/occurrences?${query}`)
+  }
+  const cron = { mode: 'cron', expr: '0 */6 * * *', timezone: 'Asia/Tokyo' }
+  const { status, body } = await preview(cron)
+  assert.equal([status, body.timezone], [200, 'Asia/Tokyo'])
+  assert.match(body.text, /Every 6 hours.*\(Asia\/Tokyo\)|every 6 hours.*\(Asia\/Tokyo\)/)
+  await b.put('six', hourly({ name: 'six', schedule: cron }))
+  const { jobs } = await simulated(b, 'days=1&only=six')
+  assert.equal(
+    body.occurrences,
+    jobs.occasions.slice(0, 3).map((one: Reply) => one.at),
+  )
+  const every = await preview({ mode: 'every', interval: '90m' })
+  assert.equal(every.body.occurrences, [at(90 * MINUTE), at(180 * MINUTE), at(270 * MINUTE)])
+  const once = await preview({ mode: 'at', time: at(DAY) })
+  assert.equal(once.body.occurrences, [at(DAY)])
+  for (const [schedule, why] of [
+    [{ mode: 'cron', expr: '0 9 * *' }, /five fields/],
+    [{ mode: 'every', interval: 'soon' }, /duration/],
+    [{ mode: 'cron', expr: '0 0 31 2 *' }, /never matches/],
+  ] as const) {
+    const refused = await preview(schedule)
+    assert.equal([refused.status, refused.body.code], [400, 'job_invalid'])
+    assert.match(refused.body.error, why)
+  }
+  await b.end()
+})
+
 test.run()
