@@ -19,6 +19,8 @@ export class ApiFault extends Error {
     readonly code: string,
     readonly status: number,
     readonly next?: string,
+    /** The reply, for errors that say more in members of their own. */
+    readonly body?: unknown,
   ) {
     super(message)
   }
@@ -75,6 +77,11 @@ export async function api<R extends RouteName>(
   return (await reply.json()) as ReplyOf<R>
 }
 
+/** The bytes of a reply, for a download: a link could not send the headers of the session. */
+export async function apiBlob(url: string): Promise<Blob> {
+  return (await send('GET', url, {}, {})).blob()
+}
+
 export function urlOf(
   template: string,
   path: Readonly<Record<string, unknown>>,
@@ -114,10 +121,16 @@ async function send(method: string, url: string, { headers = {}, body }: Input, 
  * stops, which cannot find the session for a moment.
  */
 export async function faultOf(reply: Response): Promise<ApiFault> {
-  const body = (await reply.json().catch(() => ({}))) as { error?: string; code?: string; details?: { next?: string } }
+  const body = (await reply.json().catch(() => ({}))) as {
+    // Replies of tools have an object.
+    error?: string | { message?: string; code?: string }
+    code?: string
+    details?: { next?: string }
+  }
   if (body.code === 'console_session_ended') forgetSession()
-  const { error = `The daemon answered with ${reply.status}.`, code = 'unknown' } = body
-  return new ApiFault(error, code, reply.status, body.details?.next)
+  const said = typeof body.error === 'object' ? body.error : { message: body.error, code: body.code }
+  const { message = `The daemon answered with ${reply.status}.`, code = 'unknown' } = said
+  return new ApiFault(message, code, reply.status, body.details?.next, body)
 }
 
 export const faultText = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { useResource } from '../core/resource.js'
 import { go, linkTo } from '../core/router.js'
 import { text } from '../text.js'
@@ -24,6 +24,14 @@ export interface ListView<T> {
   }[]
   readonly empty: string
   readonly filter?: true
+  /** The text that the filter searches; without it the id. */
+  readonly search?: (item: T) => string
+  /** The form that adds an item; `done` shows the item, or only the list. */
+  readonly create?: {
+    readonly label: string
+    readonly command: string
+    readonly show: (done: (id?: string) => void) => ComponentChildren
+  }
   readonly detail: {
     readonly title: (item: T) => string
     readonly command: (item: T) => string
@@ -31,24 +39,65 @@ export interface ListView<T> {
   }
 }
 
+/** Last segment of the address of the form that adds an item. No item has this id. */
+export const NEW = '+'
+
 export function List<T>({
   view,
   path,
   selected,
   children,
+  foot,
 }: {
   readonly view: ListView<T>
   readonly path: readonly string[]
   readonly selected: string | undefined
+  /** Stands below the list. */
+  readonly foot?: ComponentChildren
   /** Stands above the list. */
   readonly children?: ComponentChildren
 }) {
   const { data, error, reload } = useResource(view.load, [view.name], view.changes)
   const [filter, setFilter] = useState('')
   const item = data?.find(one => view.id(one) === selected)
+  const { create } = view
+  const close = () => {
+    go(...path)
+    // The link that opened the details has the focus again.
+    const href = linkTo(...path, ...(selected === undefined ? [] : [selected]))
+    setTimeout(() => document.querySelector<HTMLElement>(`main a[href="${href}"]`)?.focus())
+  }
+  const done = (id?: string) => {
+    reload()
+    go(...path, ...(id === undefined ? [] : [id]))
+  }
+  const aside =
+    create && selected === NEW ? (
+      <Detail title={create.label} command={create.command} close={close}>
+        {create.show(done)}
+      </Detail>
+    ) : (
+      item && (
+        <Detail key={selected} title={view.detail.title(item)} command={view.detail.command(item)} close={close}>
+          {view.detail.show(item, reload)}
+        </Detail>
+      )
+    )
+  const lookup = filter.toLowerCase()
+  const textOf = view.search ?? view.id
   return (
-    <Columns aside={item && <Detail view={view} item={item} reload={reload} close={() => go(...path)} />}>
-      <Page title={view.title} command={view.command}>
+    <Columns aside={aside}>
+      <Page
+        title={view.title}
+        command={view.command}
+        actions={
+          create && (
+            <a class="button" href={linkTo(...path, NEW)}>
+              {create.label}
+            </a>
+          )
+        }
+      >
         {children}
         {view.filter && (
           <input
@@ -67,9 +116,10 @@ export function List<T>({
             view={view}
             path={path}
             selected={selected}
-            items={data.filter(one => view.id(one).includes(filter))}
+            items={data.filter(one => textOf(one).toLowerCase().includes(lookup))}
           />
         )}
+        {foot}
       </Page>
     </Columns>
   )
@@ -124,27 +174,34 @@ function Table<T>({
   )
 }
 
-function Detail<T>({
-  view,
-  item,
-  reload,
+export function Detail({
+  title,
+  command,
   close,
+  children,
 }: {
-  readonly view: ListView<T>
-  readonly item: T
-  readonly reload: () => void
+  readonly title: string
+  readonly command: string
   readonly close: () => void
+  readonly children: ComponentChildren
 }) {
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    // Who opened the details by a link goes on in them. A page that is loaded with details keeps its focus.
+    if (document.activeElement !== document.body) heading.current?.focus({ preventScroll: true })
+  }, [title])
   return (
     <div class="detail">
       <header>
-        <h2>{view.detail.title(item)}</h2>
+        <h2 ref={heading} tabIndex={-1}>
+          {title}
+        </h2>
         <button type="button" class="quiet" onClick={close}>
           {text.close}
         </button>
       </header>
-      <Command line={view.detail.command(item)} />
-      {view.detail.show(item, reload)}
+      <Command line={command} />
+      {children}
     </div>
   )
 }

@@ -1,11 +1,18 @@
 import { api, type ReplyOf } from '../../core/api.js'
+import { linkTo } from '../../core/router.js'
 import { text } from '../../text.js'
 import type { ListView } from '../../ui/list.js'
-import { Code, Fields } from '../../ui/parts.js'
+import { Code, Fields, Problem } from '../../ui/parts.js'
 
-type Agent = ReplyOf<'GET /api/agents'>['agents'][number]
+export type Agent = ReplyOf<'GET /api/agents'>['agents'][number]
 
 const { fields } = text.manage
+const words = text.sidecars
+
+/** Agents of a workspace may have the names of others. */
+export function agentId({ name, workspace_id: workspace }: Agent): string {
+  return workspace ? `${name}@${workspace}` : name
+}
 
 export const agents: ListView<Agent> = {
   name: 'agents',
@@ -13,7 +20,7 @@ export const agents: ListView<Agent> = {
   command: 'svc agent list',
   load: async signal => (await api('GET /api/agents', {}, signal)).agents,
   changes: /^agent\./,
-  id: ({ name, workspace_id: workspace }) => (workspace ? `${name}@${workspace}` : name),
+  id: agentId,
   columns: [
     { header: fields.name, cell: ({ name }) => name, wide: true },
     { header: fields.provider, cell: ({ provider }) => provider || '–' },
@@ -26,6 +33,17 @@ export const agents: ListView<Agent> = {
     command: ({ name }) => `svc agent info ${name}`,
     show: agent => (
       <>
+        <div class="actions">
+          <a class="button" href={linkTo('manage', 'agents', agentId(agent), 'soul')}>
+            {words.soul}
+          </a>
+          <a class="button" href={linkTo('manage', 'agents', agentId(agent), 'heartbeat')}>
+            {words.heartbeat}
+          </a>
+        </div>
+        {agent.diagnostics?.map(({ message, path }) => (
+          <Problem key={`${path} ${message}`} error={`${path}: ${message}`} />
+        ))}
         <Fields
           of={[
             [fields.provider, agent.effective_runtime?.provider ?? agent.provider],

@@ -1,12 +1,16 @@
 import { api, type ReplyOf } from '../../core/api.js'
+import { useResource } from '../../core/resource.js'
 import { text } from '../../text.js'
+import { Confirmed } from '../../ui/form.js'
 import type { ListView } from '../../ui/list.js'
-import { Action, Badge, Fields } from '../../ui/parts.js'
+import { Action, Badge, Code, Fields, Problem } from '../../ui/parts.js'
+import { Install } from './install.js'
 
 type Extension = ReplyOf<'GET /api/extensions'>['extensions'][number]
 
 const { fields } = text.manage
 const { enable, disable } = text.automation
+const words = text.extensions
 
 export const extensions: ListView<Extension> = {
   name: 'extensions',
@@ -22,6 +26,11 @@ export const extensions: ListView<Extension> = {
     { header: fields.source, cell: ({ source }) => source },
   ],
   empty: text.manage.none.extensions,
+  create: {
+    label: words.install,
+    command: 'svc extension install <folder>',
+    show: done => <Install done={done} />,
+  },
   detail: {
     title: ({ name }) => name,
     command: ({ name }) => `svc extension show ${name}`,
@@ -38,18 +47,66 @@ export const extensions: ListView<Extension> = {
               reload()
             }}
           />
+          {extension.enabled && (
+            <Action
+              label={words.reload}
+              run={async () => {
+                await api('POST /api/extensions/{name}/reload', { path: { name: extension.name }, body: {} })
+                reload()
+              }}
+            />
+          )}
+          <Confirmed
+            label={words.remove}
+            question={words.removeQuestion(extension.name)}
+            run={async () => {
+              await api('DELETE /api/extensions/{name}', { path: { name: extension.name } })
+              reload()
+            }}
+          />
         </div>
+        {extension.last_error && <Problem error={extension.last_error} />}
         <Fields
           of={[
             [fields.version, extension.version],
             [fields.state, extension.state],
             [fields.health, extension.health_message ?? extension.health],
-            [fields.error, extension.last_error],
+            [words.missing, extension.missing_env?.join(', ')],
             [fields.source, extension.source],
             [fields.folder, extension.origin_path],
           ]}
         />
+        {extension.items && extension.items.length > 0 && (
+          <>
+            <h3>{words.brings}</h3>
+            <ul class="rows">
+              {extension.items.map(({ id, kind, name, live }) => (
+                <li key={`${kind} ${id}`}>
+                  <span class="muted">{kind}</span>
+                  <code class="grow wrap">{name}</code>
+                  <Badge of={live ? 'active' : 'inactive'} />
+                </li>
+              ))}
+            </ul>
+          </>
+        )}
+        <Log key={extension.name} name={extension.name} />
       </>
     ),
   },
+}
+
+function Log({ name }: { readonly name: string }) {
+  const { data } = useResource(
+    async signal => (await api('GET /api/extensions/{name}/logs', { path: { name } }, signal)).logs,
+    [name],
+    /^extension/,
+  )
+  if (!data || data.length === 0) return null
+  return (
+    <>
+      <h3>{text.manage.logs}</h3>
+      <Code label={text.manage.logs}>{data.map(({ message }) => message).join('\n')}</Code>
+    </>
+  )
 }

@@ -5,10 +5,11 @@ import { valueText } from '../../core/format.js'
 import { text } from '../../text.js'
 import type { ListView } from '../../ui/list.js'
 import { Action, Fields } from '../../ui/parts.js'
+import { parsedJson } from './json.js'
 
 type Setting = ReplyOf<'GET /api/settings/keys'>['keys'][number]
 
-const { fields, value, json, badJson, save, reset, saved, none } = text.manage
+const { fields, value, json, save, reset, saved, none } = text.manage
 
 export const settings: ListView<Setting> = {
   name: 'settings',
@@ -24,6 +25,7 @@ export const settings: ListView<Setting> = {
   ],
   empty: none.settings,
   filter: true,
+  search: ({ key, description = '' }) => `${key} ${description}`,
   detail: {
     title: ({ key }) => key,
     command: ({ key }) => `svc config get ${key}`,
@@ -31,43 +33,36 @@ export const settings: ListView<Setting> = {
   },
 }
 
-/** Where a value comes from, and a field that changes it. Everything but text is edited as JSON. */
+/** A member whose schema has a form of its own: text, a number or a switch. Everything else is edited as JSON. */
+type Shape = 'text' | 'number' | 'switch' | 'json'
+
+function shapeOf({ value: now, default: usual }: Setting): Shape {
+  const kind = typeof usual
+  if (kind !== typeof now) return 'json'
+  return kind === 'string' ? 'text' : kind === 'number' ? 'number' : kind === 'boolean' ? 'switch' : 'json'
+}
+
+/** Where a value comes from, and a field that changes it. The daemon validates each change by the schema of the setting. */
 function Editor({ setting, reload }: { readonly setting: Setting; readonly reload: () => void }) {
-  const isText = typeof setting.value === 'string' && typeof setting.default === 'string'
-  const [draft, setDraft] = useState(isText ? String(setting.value) : (JSON.stringify(setting.value, null, 2) ?? ''))
+  const shape = shapeOf(setting)
+  const [draft, setDraft] = useState(
+    shape === 'text' ? String(setting.value) : (JSON.stringify(setting.value, null, 2) ?? ''),
+  )
   const write = async (changed: unknown) => {
     await api('PATCH /api/settings/keys', { body: { changes: [{ key: setting.key, value: changed }] } })
     announce(saved)
     reload()
   }
   const parsed = () => {
-    if (isText) return draft
-    try {
-      return JSON.parse(draft) as unknown
-    } catch {
-      throw new Error(badJson)
-    }
+    if (shape === 'text') return draft
+    return parsedJson(draft)
   }
   return (
     <>
       {setting.description && <p>{setting.description}</p>}
       <label>
-        {isText ? value : json}
-        {setting.choices && isText ? (
-          <select value={draft} onChange={event => setDraft(event.currentTarget.value)}>
-            {setting.choices.map(choice => (
-              <option key={choice} value={choice}>
-                {choice}
-              </option>
-            ))}
-          </select>
-        ) : (
-          <textarea
-            rows={isText ? 1 : Math.min(12, draft.split('\n').length)}
-            value={draft}
-            onInput={event => setDraft(event.currentTarget.value)}
-          />
-        )}
+        {shape === 'json' ? json : value}
+        <Value shape={shape} choices={setting.choices} value={draft} set={setDraft} />
       </label>
       <div class="actions">
         <Action label={save} tone="primary" run={async () => write(parsed())} />
@@ -77,7 +72,8 @@ function Editor({ setting, reload }: { readonly setting: Setting; readonly reloa
         of={[
           [fields.source, setting.source],
           [fields.default, valueText(setting.default)],
-          [fields.applies, setting.lifecycle],
+          [fields.applies, setting.lifecycle.replaceAll('-', ' ')],
+          [fields.pending, setting.pending !== undefined && valueText(setting.pending)],
         ]}
       />
       {setting.layers && (
@@ -94,5 +90,34 @@ function Editor({ setting, reload }: { readonly setting: Setting; readonly reloa
         </>
       )}
     </>
+  )
+}
+
+function Value({
+  shape,
+  choices,
+  value: draft,
+  set,
+}: {
+  readonly shape: Shape
+  readonly choices: readonly string[] | undefined
+  readonly value: string
+  readonly set: (value: string) => void
+}) {
+  const onInput = (event: { currentTarget: { value: string } }) => set(event.currentTarget.value)
+  const options = shape === 'switch' ? ['true', 'false'] : shape === 'text' ? choices : undefined
+  if (options)
+    return (
+      <select value={draft} onChange={onInput}>
+        {options.map(choice => (
+          <option key={choice} value={choice}>
+            {choice}
+          </option>
+        ))}
+      </select>
+    )
+  if (shape === 'number') return <input type="number" step="any" value={draft} onInput={onInput} />
+  return (
+    <textarea rows={shape === 'text' ? 1 : Math.min(12, draft.split('\n').length)} value={draft} onInput={onInput} />
   )
 }

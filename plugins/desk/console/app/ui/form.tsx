@@ -1,0 +1,202 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { text } from '../text.js'
+import { Problem } from './parts.js'
+
+export type Values = Readonly<Record<string, string>>
+
+/** One field of a form. A value is text; that of a checkbox is `yes` or empty. */
+export interface FormField {
+  readonly name: string
+  readonly label: string
+  readonly kind?: 'text' | 'password' | 'area' | 'number' | 'check' | 'select'
+  /** Values of a select with their labels. */
+  readonly options?: readonly (readonly [value: string, label: string])[]
+  readonly value?: string
+  readonly optional?: true
+  readonly hint?: string
+  /** Whether the field applies to the other values. */
+  readonly applies?: (values: Values) => boolean
+}
+
+/** A form that is described as data. Secrets are cleared with each attempt, whether it succeeds or not. */
+export function Form({
+  fields,
+  label,
+  submit,
+  children,
+}: {
+  readonly fields: readonly FormField[]
+  readonly label: string
+  readonly submit: (values: Values) => Promise<unknown>
+  /** Stands between the fields and the button. */
+  readonly children?: (values: Values) => ComponentChildren
+}) {
+  const initial = () => Object.fromEntries(fields.map(({ name, value = '' }) => [name, value]))
+  const [changed, setChanged] = useState<Record<string, string>>({})
+  const [state, set] = useState<{ busy: boolean; error?: unknown }>({ busy: false })
+  const alive = useRef(true)
+  useEffect(
+    () => () => {
+      alive.current = false
+    },
+    [],
+  )
+  const values = { ...initial(), ...changed }
+  const shown = fields.filter(({ applies }) => !applies || applies(values))
+  const send = async () => {
+    set({ busy: true })
+    let error: unknown
+    try {
+      await submit(Object.fromEntries(shown.map(({ name }) => [name, (values[name] ?? '').trim()])))
+    } catch (thrown) {
+      error = thrown
+    }
+    if (!alive.current) return
+    set({ busy: false, error })
+    const secrets = fields.filter(({ kind }) => kind === 'password').map(({ name }) => name)
+    setChanged(before => {
+      const kept = Object.entries(before).filter(([name]) => !secrets.includes(name))
+      return error === undefined ? {} : Object.fromEntries(kept)
+    })
+  }
+  return (
+    <form
+      class="form"
+      autocomplete="off"
+      onSubmit={event => {
+        event.preventDefault()
+        if (!state.busy) void send()
+      }}
+    >
+      {shown.map(field => (
+        <Field
+          key={field.name}
+          field={field}
+          value={values[field.name] ?? ''}
+          set={value => setChanged(before => ({ ...before, [field.name]: value }))}
+        />
+      ))}
+      {children?.(values)}
+      <div class="actions">
+        <button type="submit" class="primary" aria-disabled={state.busy}>
+          {label}
+        </button>
+      </div>
+      <Problem error={state.error} />
+    </form>
+  )
+}
+
+function Field({
+  field: { label, kind = 'text', options = [], optional, hint },
+  value,
+  set,
+}: {
+  readonly field: FormField
+  readonly value: string
+  readonly set: (value: string) => void
+}) {
+  const required = !optional && kind !== 'check'
+  const onInput = (event: { currentTarget: { value: string } }) => set(event.currentTarget.value)
+  if (kind === 'check')
+    return (
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={value === 'yes'}
+          onChange={event => set(event.currentTarget.checked ? 'yes' : '')}
+        />
+        {label}
+      </label>
+    )
+  return (
+    <label>
+      <span>
+        {label}
+        {optional && <span class="hint"> {text.forms.optional}</span>}
+      </span>
+      {kind === 'select' ? (
+        <select value={value} onChange={onInput}>
+          {options.map(([one, name]) => (
+            <option key={one} value={one}>
+              {name}
+            </option>
+          ))}
+        </select>
+      ) : kind === 'area' ? (
+        <textarea rows={4} required={required} value={value} onInput={onInput} />
+      ) : (
+        <Input kind={kind} required={required} value={value} onInput={onInput} />
+      )}
+      {hint && <span class="hint">{hint}</span>}
+    </label>
+  )
+}
+
+function Input({
+  kind,
+  ...rest
+}: {
+  readonly kind: string
+  readonly required: boolean
+  readonly value: string
+  readonly onInput: (event: { currentTarget: { value: string } }) => void
+}) {
+  if (kind === 'password') return <input type="password" autocomplete="new-password" {...rest} />
+  if (kind === 'number') return <input type="number" {...rest} />
+  return <input type="text" {...rest} />
+}
+
+/** A button whose action is confirmed with a second one: for what cannot be taken back. */
+export function Confirmed({
+  label,
+  question,
+  run,
+}: {
+  readonly label: string
+  readonly question: string
+  readonly run: () => Promise<unknown>
+}) {
+  const [asks, setAsks] = useState(false)
+  const [error, setError] = useState<unknown>()
+  const refusal = useRef<HTMLButtonElement>(null)
+  const opener = useRef<HTMLButtonElement>(null)
+  const wasAsked = useRef(false)
+  useEffect(() => {
+    if (asks) refusal.current?.focus()
+    else if (wasAsked.current) opener.current?.focus()
+    wasAsked.current = asks
+  }, [asks])
+  const confirm = async () => {
+    setError(undefined)
+    try {
+      await run()
+    } catch (thrown) {
+      setError(thrown)
+    }
+    setAsks(false)
+  }
+  if (!asks)
+    return (
+      <>
+        <button type="button" class="danger" ref={opener} onClick={() => setAsks(true)}>
+          {label}
+        </button>
+        <Problem error={error} />
+      </>
+    )
+  return (
+    <div class="confirm" role="group" aria-label={question}>
+      <p>{question}</p>
+      <div class="actions">
+        <button type="button" class="danger" onClick={() => void confirm()}>
+          {label}
+        </button>
+        <button type="button" ref={refusal} onClick={() => setAsks(false)}>
+          {text.forms.keep}
+        </button>
+      </div>
+    </div>
+  )
+}

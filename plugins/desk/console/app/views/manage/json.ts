@@ -1,0 +1,30 @@
+import { text } from '../../text.js'
+
+/** A value that somebody wrote as JSON. @throws Error in words that a form shows */
+export function parsedJson(source: string): unknown {
+  try {
+    return JSON.parse(source) as unknown
+  } catch {
+    throw new Error(text.manage.badJson)
+  }
+}
+
+/** The lines and commas of a text as a list without empty items. */
+export const listed = (source: string): string[] =>
+  source
+    .split(/[\n,]/)
+    .map(item => item.trim())
+    .filter(Boolean)
+
+/** `KEY=value` lines as an object. */
+export const pairs = (source: string): Record<string, string> =>
+  Object.fromEntries(
+    source
+      .split('\n')
+      .filter(line => line.includes('='))
+      .map(line => [line.slice(0, line.indexOf('=')).trim(), line.slice(line.indexOf('=') + 1).trim()]),
+  )
+
+/** Members with a value: an empty field of a form is left out of the request. */
+export const filled = <T extends Readonly<Record<string, string | undefined>>>(values: T): Partial<T> =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined && value !== '')) as Partial<T>
