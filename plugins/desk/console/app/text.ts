@@ -372,6 +372,7 @@ export const text = {
     sending: 'sending…',
     remove: (name: string) => `Remove ${name}`,
     removeShort: 'Remove',
+  },
   forms: {
     optional: '(optional)',
     keep: 'Cancel',
@@ -707,7 +708,7 @@ export const text = {
   triggerEditor: {
     create: 'New trigger',
     event: 'Event',
-    eventHint: 'For example task.run_failed, or webhook',
+    eventHint: 'For example automation.run.failed',
     filter: 'Filter',
     filterHint: 'member=value, one a line',
   },

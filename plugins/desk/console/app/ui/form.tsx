@@ -9,7 +9,7 @@ export type Values = Readonly<Record<string, string>>
 export interface FormField {
   readonly name: string
   readonly label: string
-  readonly kind?: 'text' | 'password' | 'area' | 'number' | 'check' | 'select'
+  readonly kind?: 'text' | 'password' | 'area' | 'number' | 'datetime' | 'check' | 'select'
   /** Values of a select with their labels. */
   readonly options?: readonly (readonly [value: string, label: string])[]
   readonly value?: string
@@ -25,7 +25,10 @@ export function Form({
   label,
   submit,
   children,
+  filters,
 }: {
+  /** The form only filters what is shown: its fields are optional without saying so. */
+  readonly filters?: true
   readonly fields: readonly FormField[]
   readonly label: string
   readonly submit: (values: Values) => Promise<unknown>
@@ -73,13 +76,14 @@ export function Form({
         <Field
           key={field.name}
           field={field}
+          isMarked={!filters}
           value={values[field.name] ?? ''}
           set={value => setChanged(before => ({ ...before, [field.name]: value }))}
         />
       ))}
       {children?.(values)}
       <div class="actions">
-        <button type="submit" class="primary" aria-disabled={state.busy}>
+        <button type="submit" class={filters ? '' : 'primary'} aria-disabled={state.busy}>
           {label}
         </button>
       </div>
@@ -90,9 +94,11 @@ export function Form({
 
 function Field({
   field: { label, kind = 'text', options = [], optional, hint },
+  isMarked,
   value,
   set,
 }: {
+  readonly isMarked: boolean
   readonly field: FormField
   readonly value: string
   readonly set: (value: string) => void
@@ -114,7 +120,7 @@ function Field({
     <label>
       <span>
         {label}
-        {optional && <span class="hint"> {text.forms.optional}</span>}
+        {optional && isMarked && <span class="hint"> {text.forms.optional}</span>}
       </span>
       {kind === 'select' ? (
         <select value={value} onChange={onInput}>
@@ -144,6 +150,7 @@ function Input({
   readonly onInput: (event: { currentTarget: { value: string } }) => void
 }) {
   if (kind === 'password') return <input type="password" autocomplete="new-password" {...rest} />
+  if (kind === 'datetime') return <input type="datetime-local" {...rest} />
   if (kind === 'number') return <input type="number" {...rest} />
   return <input type="text" {...rest} />
 }

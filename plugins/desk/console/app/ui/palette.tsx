@@ -40,6 +40,9 @@ const views: readonly Choice[] = [
   { title: text.graph.parts.inbox, note: text.palette.view, to: ['work', 'inbox'] },
   { title: text.archive.view, note: text.palette.view, to: ['sessions', 'archived'] },
   ...manageViews.map(({ name, title }) => ({ title, note: text.palette.view, to: ['manage', name] })),
+  { title: text.automation.triggers, note: text.palette.view, to: ['automation', 'triggers'] },
+  { title: text.calendar.title, note: text.palette.view, to: ['automation', 'calendar', 'week'] },
+  { title: text.programLog.program, note: text.palette.view, to: ['manage', 'logs', 'program'] },
 ]
 
 /** Views by the commands that show the same. */
@@ -50,7 +53,13 @@ const VIEWS_OF: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^task run (?:all|list)$/, ['work', 'runs']],
   [/^inbox$/, ['work', 'inbox']],
   [/^desktop list$/, ['desktops']],
-  [/^automation (?:jobs|triggers) list$/, ['automation']],
+  [/^automation jobs list$/, ['automation']],
+  [/^automation triggers list$/, ['automation', 'triggers']],
+  [/^automation simulate$/, ['automation', 'calendar', 'week']],
+  [/^automation jobs create$/, ['automation', 'jobs', '+']],
+  [/^network peers list$/, ['manage', 'network', 'peers']],
+  [/^network peer keys$/, ['manage', 'network', 'daemons']],
+  [/^logs$/, ['manage', 'logs', 'program']],
   ...manageViews.map(
     ({ name, command }) => [new RegExp(`^${command.replace(/^svc /, '')}$`), ['manage', name]] as const,
   ),

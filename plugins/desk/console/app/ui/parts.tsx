@@ -68,6 +68,10 @@ export function Page({
 
 const TONES: Readonly<Record<string, string>> = {
   ...of('good', 'active', 'completed', 'healthy', 'ready', 'ok', 'idle', 'finished', 'running', 'enabled'),
+  ...of('good', 'connected', 'trusted', 'valid', 'present', 'authenticated', 'yes', 'delivered', 'installed', 'pass'),
+  ...of('busy', 'connecting', 'delegated', 'prepared'),
+  ...of('warn', 'changed', 'untrusted', 'auth_required', 'away', 'full', 'edited', 'update available', 'skipped'),
+  ...of('bad', 'invalid', 'broken', 'revoked', 'missing', 'fail'),
   ...of('busy', 'in_progress', 'starting', 'claimed', 'working', 'queued', 'scheduled', 'stopping'),
   ...of(
     'warn',

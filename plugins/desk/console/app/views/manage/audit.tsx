@@ -117,6 +117,7 @@ export function Audit({ selected }: { readonly selected: string | undefined }) {
     <List view={shown} path={['manage', 'audit']} selected={selected} foot={pages}>
       <div class="inline-form">
         <Form
+          filters
           label={words.filter}
           fields={[
             { name: 'actor', label: words.actor, optional: true, value: filter.actor ?? '' },

@@ -53,6 +53,7 @@ export function Marketplace({ selected }: { readonly selected: string | undefine
     <List view={view(query.value)} path={['manage', 'marketplace']} selected={selected}>
       <div class="inline-form">
         <Form
+          filters
           label={text.search}
           fields={[{ name: 'q', label: words.words, optional: true, value: query.value }]}
           submit={async ({ q = '' }) => {
