@@ -374,7 +374,7 @@ export const text = {
     removeShort: 'Remove',
   },
   forms: {
-    optional: '(optional)',
+    optional: 'Optional.',
     keep: 'Cancel',
   },
   manageGroups: {

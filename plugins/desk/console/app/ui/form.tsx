@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { text } from '../text.js'
 import { Problem } from './parts.js'
 
@@ -103,8 +103,16 @@ function Field({
   readonly value: string
   readonly set: (value: string) => void
 }) {
-  const required = !optional && kind !== 'check'
-  const onInput = (event: { currentTarget: { value: string } }) => set(event.currentTarget.value)
+  const id = useId()
+  const describes = `${id}-about`
+  const about = [optional && isMarked ? text.forms.optional : '', hint ?? ''].filter(Boolean).join(' ')
+  const shared = {
+    id,
+    value,
+    required: !optional,
+    onInput: (event: { currentTarget: { value: string } }) => set(event.currentTarget.value),
+    ...(about !== '' && { 'aria-describedby': describes }),
+  }
   if (kind === 'check')
     return (
       <label class="check">
@@ -117,13 +125,10 @@ function Field({
       </label>
     )
   return (
-    <label>
-      <span>
-        {label}
-        {optional && isMarked && <span class="hint"> {text.forms.optional}</span>}
-      </span>
+    <div class="field">
+      <label for={id}>{label}</label>
       {kind === 'select' ? (
-        <select value={value} onChange={onInput}>
+        <select {...shared} required={false}>
           {options.map(([one, name]) => (
             <option key={one} value={one}>
               {name}
@@ -131,12 +136,16 @@ function Field({
           ))}
         </select>
       ) : kind === 'area' ? (
-        <textarea rows={4} required={required} value={value} onInput={onInput} />
+        <textarea rows={4} {...shared} />
       ) : (
-        <Input kind={kind} required={required} value={value} onInput={onInput} />
+        <Input kind={kind} {...shared} />
       )}
-      {hint && <span class="hint">{hint}</span>}
-    </label>
+      {about !== '' && (
+        <p class="hint" id={describes}>
+          {about}
+        </p>
+      )}
+    </div>
   )
 }
 
@@ -145,6 +154,7 @@ function Input({
   ...rest
 }: {
   readonly kind: string
+  readonly id: string
   readonly required: boolean
   readonly value: string
   readonly onInput: (event: { currentTarget: { value: string } }) => void

@@ -1,0 +1,482 @@
+// alone, timeout: 120s: a daemon and a browser, and the library of the browser replaces functions of Node
+import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { BrowserContext, Locator, Page } from 'playwright-core'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { payloads } from './payloads.js'
+import { openScene, type Scene } from './scene.js'
+
+const KIT = fileURLToPath(new URL('../../../../examples/extensions/release-kit', import.meta.url))
+const WEBHOOK = fileURLToPath(new URL('../../../../dist/extensions/bridge-webhook', import.meta.url))
+
+let scene: Scene
+let context: BrowserContext
+let page: Page
+/** A tool that reads and needs no input. */
+let tool: string
+
+interface Tool {
+  readonly descriptor: {
+    readonly tool_id: string
+    readonly risk: string
+    readonly input_schema: { required?: string[] }
+  }
+  readonly decision: { readonly callable: boolean; readonly approval_required: boolean }
+}
+
+test.before(async () => {
+  scene = await openScene()
+  context = await scene.context()
+  context.setDefaultTimeout(10_000)
+  page = await scene.page(context)
+  const { tools } = await scene.api<{ tools: Tool[] }>('GET', '/api/tools?source=all')
+  const simple = tools.find(
+    ({ descriptor: { risk, input_schema: schema }, decision }) =>
+      risk === 'read' && decision.callable && !decision.approval_required && !schema.required?.length,
+  )
+  tool = simple?.descriptor.tool_id ?? ''
+  await scene.api('POST', '/api/extensions', { path: WEBHOOK, allow_unverified: true })
+})
+test.after(() => scene?.close())
+
+const see = async (view: string) => {
+  await page.goto(`${scene.base}/console/#/${view}`)
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  await page.locator('.loading').first().waitFor({ state: 'detached' })
+}
+const content = () => page.locator('main, aside')
+
+/** What somebody does in a view, apart from how it is done. */
+type Step =
+  | readonly ['follow' | 'press' | 'check' | 'see' | 'gone', name: string]
+  | readonly ['fill' | 'choose', label: string, value: string]
+
+interface Hand {
+  readonly name: 'mouse' | 'keyboard'
+  begin(): Promise<void>
+  press(target: Locator): Promise<void>
+  fill(field: Locator, value: string): Promise<void>
+  choose(field: Locator, value: string): Promise<void>
+  check(field: Locator): Promise<void>
+}
+
+const mouse: Hand = {
+  name: 'mouse',
+  begin: async () => {},
+  press: target => target.click(),
+  fill: (field, value) => field.fill(value),
+  choose: async (field, value) => void (await field.selectOption({ label: value })),
+  check: field => field.check(),
+}
+
+/** Moves the focus to an element with Tab alone. */
+async function reach(target: Locator): Promise<void> {
+  await target.waitFor()
+  for (let steps = 0; steps < 90; steps++) {
+    if (await target.evaluate(node => node.matches(':focus'))) return
+    await page.keyboard.press('Tab')
+  }
+  assert.unreachable(`${target} is not reached with Tab`)
+}
+
+const keyboard: Hand = {
+  name: 'keyboard',
+  begin: async () => {
+    // The first link of the page skips the navigation.
+    await page.reload()
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await reach(page.getByRole('link', { name: 'Skip to the content' }))
+    await page.keyboard.press('Enter')
+  },
+  press: async target => {
+    await reach(target)
+    await page.keyboard.press('Enter')
+  },
+  fill: async (field, value) => {
+    await reach(field)
+    await page.keyboard.press('Control+a')
+    await page.keyboard.insertText(value)
+  },
+  choose: async (field, value) => {
+    await reach(field)
+    await page.keyboard.type(value)
+  },
+  check: async field => {
+    await reach(field)
+    await page.keyboard.press('Space')
+  },
+}
+
+async function act(hand: Hand, [what, name, value = '']: Step): Promise<void> {
+  const [link, button] = (['link', 'button'] as const).map(role => content().getByRole(role, { name, exact: true }))
+  const field = content()
+    .getByLabel(name, { exact: what !== 'check' })
+    .last()
+  if (what === 'follow') await hand.press(link!.first())
+  else if (what === 'press') await hand.press(button!.last())
+  else if (what === 'fill') await hand.fill(field, value)
+  else if (what === 'choose') await hand.choose(field, value)
+  else if (what === 'check') await hand.check(field)
+  else if (what === 'see') await content().getByText(name).last().waitFor()
+  else await content().getByText(name, { exact: true }).first().waitFor({ state: 'detached' })
+}
+
+/** The main job of each view. Each is done with both hands; `n` names what they make. */
+const jobs: readonly (readonly [title: string, view: (n: string) => string, steps: (n: string) => readonly Step[]])[] =
+  [
+    [
+      'a job is created with the times that are shown, runs, and is deleted',
+      () => 'automation',
+      n => [
+        ['follow', 'New job'],
+        ['fill', 'Name', `Report by ${n}`],
+        ['fill', 'Expression', '61 9 * *'],
+        ['see', 'schedule.expr: must have five fields'],
+        ['fill', 'Expression', '15 7 * * 1'],
+        ['see', 'At 07:15, only on Monday'],
+        ['fill', 'Prompt', 'say hello'],
+        ['press', 'Create'],
+        ['press', 'Run now'],
+        ['see', 'completed'],
+        ['press', 'Delete'],
+        ['press', 'Delete'],
+        ['gone', `Report by ${n}`],
+      ],
+    ],
+    [
+      'a trigger is created and disabled',
+      () => 'automation/triggers',
+      n => [
+        ['follow', 'New trigger'],
+        ['fill', 'Name', `Watch by ${n}`],
+        ['fill', 'Event', 'automation.run.failed'],
+        ['fill', 'Prompt', 'say why'],
+        ['press', 'Create'],
+        ['press', 'Disable'],
+        ['press', 'Enable'],
+        ['press', 'Delete'],
+        ['press', 'Delete'],
+        ['gone', `Watch by ${n}`],
+      ],
+    ],
+    [
+      'the calendar moves between weeks and months',
+      () => 'automation/calendar/week',
+      () => [
+        ['follow', 'Month'],
+        ['follow', 'Later'],
+        ['follow', 'Today'],
+        ['follow', 'Week'],
+      ],
+    ],
+    [
+      'a persona is written, and its history has it',
+      () => 'manage/agents/echo/soul',
+      n => [
+        ['fill', 'SOUL.md', `---\nrole: Critic of ${n}\n---\nYou doubt.`],
+        ['press', 'Save'],
+        ['see', 'put'],
+      ],
+    ],
+    [
+      'a tool is called',
+      () => `manage/tools/${encodeURIComponent(tool)}`,
+      () => [
+        ['fill', 'Input as JSON', '{'],
+        ['press', 'Call the tool'],
+        ['see', 'This is no JSON.'],
+        ['fill', 'Input as JSON', '{}'],
+        ['press', 'Call the tool'],
+        ['see', '{'],
+      ],
+    ],
+    [
+      'an MCP server is added, tested and removed',
+      () => 'manage/mcp',
+      n => [
+        ['follow', 'Add server'],
+        ['fill', 'Name', `by-${n}`],
+        ['fill', 'Command', 'false'],
+        ['press', 'Add server'],
+        ['press', 'Test'],
+        ['see', 'Connection closed'],
+        ['press', 'Remove'],
+        ['press', 'Remove'],
+        ['gone', `by-${n}`],
+      ],
+    ],
+    [
+      'a profile of a bundle is previewed, activated and deactivated',
+      () => 'manage/bundles',
+      () => [
+        ['follow', 'release'],
+        ['press', 'Preview'],
+        ['see', 'What an activation creates'],
+        ['press', 'Activate'],
+        ['see', 'Activation'],
+        ['press', 'Deactivate'],
+        ['press', 'Deactivate'],
+        ['gone', 'Activation'],
+      ],
+    ],
+    [
+      'a bridge is added',
+      () => 'manage/bridges',
+      n => [
+        ['follow', 'Add bridge'],
+        ['fill', 'Name', `Bridge by ${n}`],
+        ['press', 'Add bridge'],
+        ['see', 'Waiting messages'],
+        ['see', `Bridge by ${n}`],
+      ],
+    ],
+    [
+      'a channel is added and gets a purpose',
+      () => 'manage/network/channels',
+      n => [
+        ['follow', 'Add channel'],
+        ['fill', 'Channel', `by-${n}`],
+        ['press', 'Add channel'],
+        ['fill', 'Purpose', `Talks by ${n}`],
+        ['press', 'Save'],
+        ['see', `Talks by ${n}`],
+      ],
+    ],
+    [
+      'a secret is stored, replaced and deleted',
+      () => 'manage/vault',
+      n => [
+        ['follow', 'Add secret'],
+        ['fill', 'Reference', `vault:mcp/global/${n}/env/TOKEN`],
+        ['fill', 'Value', 'a-secret-of-somebody'],
+        ['press', 'Store'],
+        ['fill', 'New value', 'another-secret-value'],
+        ['press', 'Replace the value'],
+        ['press', 'Delete'],
+        ['press', 'Delete'],
+        ['gone', `vault:mcp/global/${n}/env/TOKEN`],
+      ],
+    ],
+    [
+      'a workspace is added, renamed and removed',
+      () => 'manage/workspaces',
+      n => [
+        ['follow', 'Add workspace'],
+        ['fill', 'Folder', path.join(scene.at.folder, n)],
+        ['press', 'Add workspace'],
+        ['fill', 'Name', `Named by ${n}`],
+        ['press', 'Save'],
+        ['see', `Named by ${n}`],
+        ['press', 'Remove'],
+        ['press', 'Remove'],
+        ['gone', `Named by ${n}`],
+      ],
+    ],
+    [
+      'a number is set and goes back to its default',
+      () => 'manage/settings/http.max_streams',
+      n => [
+        ['fill', 'Value', n === 'mouse' ? '91' : '92'],
+        ['press', 'Save'],
+        ['press', 'Use the default'],
+      ],
+    ],
+    [
+      'the audit is filtered and verified',
+      () => 'manage/audit',
+      () => [
+        ['fill', 'Action', 'vault.secret_put'],
+        ['press', 'Filter'],
+        ['see', 'vault:mcp/global'],
+        ['press', 'Verify the chain'],
+        ['see', 'none altered'],
+      ],
+    ],
+    [
+      'the log is followed from a level on',
+      () => 'manage/logs',
+      () => [
+        ['follow', 'Program log'],
+        ['see', 'daemon is ready'],
+        ['choose', 'From level', 'fatal'],
+        ['see', 'No line matches.'],
+      ],
+    ],
+    [
+      'the marketplace is searched',
+      () => 'manage/marketplace',
+      () => [
+        ['fill', 'Search the marketplace', 'no such thing'],
+        ['press', 'Search'],
+        ['see', 'Nothing matches.'],
+      ],
+    ],
+    [
+      'an archive for support needs consent',
+      () => 'manage/support',
+      () => [
+        ['press', 'Make the archive'],
+        ['see', 'Agree first'],
+        ['check', 'I agree'],
+        ['press', 'Make the archive'],
+        ['see', 'completed'],
+      ],
+    ],
+  ]
+
+test('an extension is installed by mouse after its preview, and disabled by keyboard', async () => {
+  await see('manage/extensions')
+  for (const step of [
+    ['follow', 'Install'],
+    ['fill', 'Folder or archive', KIT],
+    ['check', 'Also from an unverified source'],
+    ['press', 'Show what it brings'],
+    ['see', 'A planner that prepares releases'],
+    ['press', 'Install it'],
+    ['press', 'Reload'],
+  ] as const)
+    await act(mouse, step)
+  await keyboard.begin()
+  for (const name of ['Disable', 'Enable']) await act(keyboard, ['press', name])
+  await act(keyboard, ['see', 'Disable'])
+})
+
+for (const [title, view, steps] of jobs)
+  for (const hand of [mouse, keyboard])
+    test(`${title}, by ${hand.name}`, async () => {
+      mkdirSync(path.join(scene.at.folder, hand.name), { recursive: true })
+      await see(view(hand.name))
+      await hand.begin()
+      for (const step of steps(hand.name)) await act(hand, step)
+      assert.is(
+        await page
+          .locator('input[type=password]')
+          .evaluateAll(all => all.filter(one => (one as { value?: string }).value).length),
+        0,
+      )
+    })
+
+test('an edit of a persona is not lost when the file changes meanwhile', async () => {
+  await see('manage/agents/echo/soul')
+  const field = page.getByLabel('SOUL.md', { exact: true })
+  await field.fill('You doubt, and say so.')
+  const { digest } = await scene.api<{ digest: string }>('GET', '/api/agents/echo/soul/text')
+  await scene.api('PUT', '/api/agents/echo/soul', { body: 'You agree.', expected_digest: digest })
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('The file has changed since it was read').waitFor()
+  assert.is(await field.inputValue(), 'You doubt, and say so.')
+  await page.getByRole('button', { name: 'Save over the change' }).click()
+  await page.getByRole('group').getByRole('button', { name: 'Save over the change' }).click()
+  await page.getByText('The file has changed since it was read').waitFor({ state: 'detached' })
+  assert.is((await scene.api<{ text: string }>('GET', '/api/agents/echo/soul/text')).text, 'You doubt, and say so.')
+  await field.fill('---\ncolour: red\n---\nText')
+  await page.getByText('2:1', { exact: true }).waitFor()
+})
+
+test('an archive for support is downloaded', async () => {
+  await see('manage/support')
+  await act(mouse, ['check', 'I agree'])
+  await act(mouse, ['press', 'Make the archive'])
+  const [download] = await Promise.all([page.waitForEvent('download'), act(mouse, ['press', 'Download'])])
+  assert.match(download.suggestedFilename(), /\.(?:tar\.gz|tgz)$/)
+  const bytes = readFileSync(await download.path())
+  assert.equal([...bytes.subarray(0, 2)], [0x1f, 0x8b])
+})
+
+test('hostile names run nothing and are shown as text', async () => {
+  const { api, workspace, at } = scene
+  const attempts = payloads.slice(0, 40).map((payload, n) => {
+    const job = { name: `${n} ${payload}`, agent_name: 'echo', prompt: payload, enabled: false }
+    const schedule = { mode: 'cron', expr: '0 9 * * *' }
+    return at.request('socket', 'POST', '/api/automation/jobs', { ...job, schedule, scope: 'global' })
+  })
+  const accepted = (await Promise.all(attempts)).filter(({ status }) => status === 201)
+  assert.ok(accepted.length > 30, `${accepted.length} names of jobs`)
+  const [markup = ''] = payloads.filter(payload => payload.startsWith('<img src=x onerror=window'))
+  await api('PATCH', `/api/workspaces/${workspace}`, { name: markup })
+  await api('PUT', '/api/vault/secrets', { ref: 'vault:hooks/x', secret_value: 'abcdefgh', kind: 'markup' })
+  await api('POST', `/api/workspaces/${workspace}/network/channels`, { channel: 'markup', purpose: markup })
+  const server = { name: 'markup', transport: 'stdio', command: 'false', args: [markup] }
+  await api('PUT', '/api/settings/mcp-servers/markup?scope=global', { server })
+  at.writeHome(
+    'agents/markup/AGENT.md',
+    `---\nname: markup\ncommand: ${JSON.stringify(markup)}\n---\n${payloads.join('\n')}\n`,
+  )
+  const lines = payloads.map(msg =>
+    JSON.stringify({ level: 'error', time: new Date().toISOString(), plugin: msg, msg }),
+  )
+  appendFileSync(path.join(at.home, 'logs/svc.log'), `${lines.join('\n')}\n${markup}\n`)
+  const views = [
+    ...['automation', 'automation/calendar/month', 'manage/agents/markup', 'manage/mcp/markup', 'manage/audit'],
+    ...['manage/vault', `manage/workspaces/${workspace}`, 'manage/network/channels/markup', 'manage/logs/program'],
+  ]
+  for (const view of views) {
+    await see(view)
+    if (view !== 'manage/vault' && view !== 'automation/calendar/month' && view !== 'manage/audit')
+      await content()
+        .getByText(view === 'automation' ? payloads[0]! : markup)
+        .first()
+        .waitFor()
+    const foreign = ':is(script, iframe, object, embed, img, style, link, base, meta, video, audio, math, marquee)'
+    assert.is(await content().locator(foreign).count(), 0, view)
+  }
+  assert.is(await page.evaluate('window.__ran'), undefined)
+  assert.equal(scene.misdeeds, [])
+})
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+test('axe finds nothing wrong with any view in either scheme, and all fit a phone', async () => {
+  const names = [
+    'tools',
+    'mcp',
+    'marketplace',
+    'bundles',
+    'bridges',
+    'network',
+    'workspaces',
+    'vault',
+    'audit',
+    'support',
+  ]
+  const views = [
+    ...[
+      'manage',
+      'manage/agents/echo',
+      'manage/agents/echo/soul',
+      'manage/agents/echo/heartbeat',
+      'manage/logs/program',
+    ],
+    ...names.map(name => `manage/${name}`),
+    ...['mcp/+', 'mcp/markup', 'vault/+', 'network/daemons/+', 'bridges/+', 'extensions/+', 'workspaces/+'].map(
+      name => `manage/${name}`,
+    ),
+    ...[`manage/workspaces/${scene.workspace}`, `manage/tools/${encodeURIComponent(tool)}`, 'manage/audit/1'],
+    ...['automation/jobs/+', 'automation/triggers/+', 'automation/calendar/week', 'automation/calendar/month'],
+  ]
+  const wrong: string[] = []
+  for (const view of views) {
+    await page.setViewportSize({ width: 1280, height: 860 })
+    await page.emulateMedia({ colorScheme: 'light' })
+    await see(view)
+    wrong.push(...(await violations('{}')).map(text => `${view}: ${text}`))
+    // Only colours depend on the scheme.
+    await page.emulateMedia({ colorScheme: 'dark' })
+    wrong.push(...(await violations("{ runOnly: ['color-contrast'] }")).map(text => `${view}, dark: ${text}`))
+    await page.setViewportSize({ width: 390, height: 800 })
+    const wide = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+    if (wide > 0) wrong.push(`${view}: ${wide} pixels wider than a phone`)
+  }
+  assert.equal(wrong, [])
+})
+
+async function violations(options: string): Promise<string[]> {
+  if (!(await page.evaluate<boolean>('Boolean(window.axe)'))) await page.evaluate(axe)
+  return page.evaluate<string[]>(`axe.run(${options}).then(({ violations }) => violations.map(({ id, nodes }) =>
+    id + ' ' + nodes.slice(0, 3).map(({ html, any }) => html.slice(0, 160) + ' ' + (any[0]?.message ?? '')).join(' | ')))`)
+}
+
+test.run()
