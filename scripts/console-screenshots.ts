@@ -3,19 +3,51 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { busyMonth, furnish } from '../test/plugins/desk/console/furnish.js'
-import { openScene } from '../test/plugins/desk/console/scene.js'
+import { openScene, type Scene } from '../test/plugins/desk/console/scene.js'
+
+/** Views of Manage and Automation by the names of their pictures. */
+const manage: Readonly<Record<string, string>> = {
+  calendar: 'automation/calendar/week',
+  job: 'automation/jobs/+',
+  persona: 'manage/agents/echo/soul',
+  mcp: 'manage/mcp/+',
+  network: 'manage/network/channels',
+  vault: 'manage/vault',
+  audit: 'manage/audit',
+  log: 'manage/logs/program',
+  support: 'manage/support',
+}
 
 const [folder = join(import.meta.dirname, '../docs/console'), width = '1120', ...chosen] = process.argv.slice(2)
 const all = [
   ...['home', 'sessions', 'session', 'work', 'graph', 'runs', 'inbox', 'desktops', 'automation'],
-  ...['settings', 'doctor'],
+  ...['settings', 'doctor', ...Object.keys(manage)],
 ]
 const views = chosen.length > 0 ? chosen : all
+
+async function furnishManage({ api, workspace }: Pick<Scene, 'api' | 'workspace'>): Promise<void> {
+  const soul =
+    '---\nrole: Reviewer\ntone: [plain, brief]\n---\nYou look for what breaks, and say how to reproduce it.\n'
+  await api('PUT', '/api/agents/echo/soul', { body: soul, expected_digest: '' })
+  const job = { agent_name: 'echo', prompt: 'say done', scope: 'workspace', workspace_id: workspace }
+  const schedule = { mode: 'cron', expr: '30 2 * * *' }
+  const { job: made } = await api<{ job: { id: string } }>('POST', '/api/automation/jobs', {
+    ...job,
+    ...{ name: 'Nightly build', schedule },
+  })
+  await api('POST', `/api/automation/jobs/${made.id}/trigger`)
+  await api('PUT', '/api/vault/secrets', { ref: 'vault:mcp/global/github/env/TOKEN', secret_value: 'not-a-real-token' })
+  await api('POST', `/api/workspaces/${workspace}/network/channels`, {
+    channel: 'review',
+    purpose: 'Reviews of changes',
+  })
+}
 
 const scene = await openScene()
 try {
   mkdirSync(folder, { recursive: true })
   const { session } = await furnish(scene)
+  await furnishManage(scene)
   const places: Readonly<Record<string, string>> = {
     session: `sessions/${session}`,
     graph: 'work/graph',
@@ -23,6 +55,7 @@ try {
     inbox: 'work/inbox',
     settings: 'manage/settings/http.port',
     doctor: 'manage/doctor',
+    ...manage,
   }
   for (const colorScheme of ['light', 'dark'] as const) {
     const height = process.argv.length > 2 ? 1100 : 700

@@ -2,6 +2,7 @@
 export const text = {
   product: 'svc',
   skip: 'Skip to the content',
+  skipDetails: 'Skip to the details',
   navigation: 'Views',
   details: 'Details',
   close: 'Close',

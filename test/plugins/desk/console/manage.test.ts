@@ -51,7 +51,7 @@ const content = () => page.locator('main, aside')
 
 /** What somebody does in a view, apart from how it is done. */
 type Step =
-  | readonly ['follow' | 'press' | 'check' | 'see' | 'gone', name: string]
+  | readonly ['follow' | 'press' | 'confirm' | 'check' | 'see' | 'gone', name: string]
   | readonly ['fill' | 'choose', label: string, value: string]
 
 interface Hand {
@@ -85,10 +85,12 @@ async function reach(target: Locator): Promise<void> {
 const keyboard: Hand = {
   name: 'keyboard',
   begin: async () => {
-    // The first link of the page skips the navigation.
-    await page.reload()
-    await page.getByRole('heading', { level: 1 }).waitFor()
-    await reach(page.getByRole('link', { name: 'Skip to the content' }))
+    // As on a page that was just loaded: its first link skips the navigation, and one more the list before the details.
+    await page.locator('.skip').first().focus()
+    await page.keyboard.press('Enter')
+    const details = page.locator('main .skip')
+    if ((await details.count()) === 0) return
+    await reach(details)
     await page.keyboard.press('Enter')
   },
   press: async target => {
@@ -116,6 +118,7 @@ async function act(hand: Hand, [what, name, value = '']: Step): Promise<void> {
     .getByLabel(name, { exact: what !== 'check' })
     .last()
   if (what === 'follow') await hand.press(link!.first())
+  else if (what === 'confirm') await hand.press(content().getByRole('group').getByRole('button', { name, exact: true }))
   else if (what === 'press') await hand.press(button!.last())
   else if (what === 'fill') await hand.fill(field, value)
   else if (what === 'choose') await hand.choose(field, value)
@@ -240,6 +243,7 @@ const jobs: readonly (readonly [title: string, view: (n: string) => string, step
         ['follow', 'Add channel'],
         ['fill', 'Channel', `by-${n}`],
         ['press', 'Add channel'],
+        ['see', 'Who receives messages'],
         ['fill', 'Purpose', `Talks by ${n}`],
         ['press', 'Save'],
         ['see', `Talks by ${n}`],
@@ -342,6 +346,8 @@ test('an extension is installed by mouse after its preview, and disabled by keyb
   await keyboard.begin()
   for (const name of ['Disable', 'Enable']) await act(keyboard, ['press', name])
   await act(keyboard, ['see', 'Disable'])
+  const { extensions } = await scene.api<{ extensions: { name: string; enabled: boolean }[] }>('GET', '/api/extensions')
+  assert.is(extensions.find(({ name }) => name === 'release-kit')?.enabled, true)
 })
 
 for (const [title, view, steps] of jobs)

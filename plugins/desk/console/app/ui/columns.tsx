@@ -12,10 +12,23 @@ export function Columns({
   return (
     <>
       <main id="content" tabIndex={-1} class={aside ? 'with-aside' : ''}>
+        {aside && (
+          // A list may have hundreds of links before the details.
+          <a
+            class="skip"
+            href="#details"
+            onClick={event => {
+              event.preventDefault()
+              document.getElementById('details')?.focus()
+            }}
+          >
+            {text.skipDetails}
+          </a>
+        )}
         {children}
       </main>
       {aside && (
-        <aside class="aside" aria-label={text.details}>
+        <aside class="aside" id="details" tabIndex={-1} aria-label={text.details}>
           {aside}
         </aside>
       )}

@@ -68,19 +68,19 @@ export function ProgramLog() {
       <Page title={text.manage.logs} command="svc logs --follow">
         <LogTabs current="program" />
         <div class="toolbar">
-          <label>
-            {words.level}
-            <select value={level} onChange={event => setLevel(event.currentTarget.value)}>
+          <div class="field">
+            <label for="log-level">{words.level}</label>
+            <select id="log-level" value={level} onChange={event => setLevel(event.currentTarget.value)}>
               {LEVELS.map(name => (
                 <option key={name} value={name}>
                   {name}
                 </option>
               ))}
             </select>
-          </label>
-          <label>
-            {words.plugin}
-            <select value={plugin} onChange={event => setPlugin(event.currentTarget.value)}>
+          </div>
+          <div class="field">
+            <label for="log-plugin">{words.plugin}</label>
+            <select id="log-plugin" value={plugin} onChange={event => setPlugin(event.currentTarget.value)}>
               <option value="">{words.all}</option>
               {plugins.map(name => (
                 <option key={name} value={name}>
@@ -88,7 +88,7 @@ export function ProgramLog() {
                 </option>
               ))}
             </select>
-          </label>
+          </div>
           <button type="button" aria-pressed={paused} onClick={() => setPaused(!paused)}>
             {paused ? words.resume : words.pause}
           </button>
