@@ -409,7 +409,7 @@ test('hostile names run nothing and are shown as text', async () => {
   await api('PUT', '/api/settings/mcp-servers/markup?scope=global', { server })
   at.writeHome(
     'agents/markup/AGENT.md',
-    `---\nname: markup\ncommand: ${JSON.stringify(markup)}\n---\n${payloads.join('\n')}\n`,
+    `---\nname: markup\ncommand: ${JSON.stringify(markup)}\n---\n${payloads.slice(0, 40).join('\n')}\n`,
   )
   const lines = payloads.map(msg =>
     JSON.stringify({ level: 'error', time: new Date().toISOString(), plugin: msg, msg }),
