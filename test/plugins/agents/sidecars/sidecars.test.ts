@@ -336,12 +336,9 @@ test('an editor gets the text as it is in the file, valid or not, with the diges
   const s = await scene({ plugins: [sessions, sidecars] })
   await s.write(s.homeAgents, 'writer')
   const text = async (which: string) => (await s.request('GET', at(which, 'writer', '/text'))).body
-  assert.equal(
-    await text('soul'),
-    { present: false, validation_status: 'missing', diagnostics: [] } as never,
-    'no file',
-  )
   const file = (which: string) => path.join(s.homeAgents, 'writer', `${which.toUpperCase()}.md`)
+  const none = { present: false, validation_status: 'missing', diagnostics: [], source_path: file('soul') }
+  assert.equal(await text('soul'), none as never, 'no file')
   const soul = '---\n# a comment\nrole: Critic\n---\n\nYou doubt.\n\n'
   await writeFile(file('soul'), soul)
   const read = await text('soul')

@@ -6,6 +6,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { terminalLines } from '../../../../plugins/desk/console/app/ui/ansi.js'
 import { placeInLayers } from '../../../../plugins/desk/console/app/views/work/layers.js'
+import { eventually } from '../../../fixtures/session-world.js'
 import { busyMonth } from './furnish.js'
 import { payloads } from './payloads.js'
 import { openScene, type Scene } from './scene.js'
@@ -13,12 +14,27 @@ import { openScene, type Scene } from './scene.js'
 let scene: Scene
 let context: BrowserContext
 let page: Page
+/** The browser of the current test, and the page of the others. */
+let own: { readonly context: BrowserContext; readonly former: Page } | undefined
 
 test.before(async () => {
   scene = await openScene()
   context = await scene.context()
 })
 test.after(() => scene?.close())
+test.after.each(async () => {
+  await context?.setOffline(false)
+  if (own === undefined) return
+  page = own.former
+  await own.context.close()
+  own = undefined
+})
+
+/** Gives the current test a browser of its own. */
+async function ownPage(view?: string): Promise<void> {
+  own = { context: await scene.context(), former: page }
+  page = await scene.page(own.context, view)
+}
 
 const see = (name: string) => page.goto(`${scene.base}/console/#/${name}`)
 const heading = (name: string) => page.getByRole('heading', { level: 1, name })
@@ -161,21 +177,17 @@ for (const hand of ['mouse', 'keyboard'] as const) {
   const press = by[hand]
 
   test(`home: the figures of a plot are shown, by ${hand}`, async () => {
-    const [former, own] = [page, await scene.context()]
-    page = await scene.page(own)
+    await ownPage()
     await busyMonth(scene, page)
     await page.reload()
     await page.locator('.plot-canvas canvas').first().waitFor()
     await press(page.getByText('Outcomes of 14 days: figures'))
     await page.getByRole('region', { name: 'Outcomes of 14 days' }).getByRole('row').nth(14).waitFor()
     assert.is(await page.locator('details.as-table[open]').count(), 1)
-    await own.close()
-    page = former
   })
 
   test(`sessions: a file is attached, and the conversation goes back to before its prompt, by ${hand}`, async () => {
-    const [former, own] = [page, await scene.context()]
-    page = await scene.page(own)
+    await ownPage()
     const id = await scene.session({ name: `Rewound by ${hand}` })
     await see(`sessions/${id}`)
     const chosen = page.waitForEvent('filechooser')
@@ -193,13 +205,10 @@ for (const hand of ['mouse', 'keyboard'] as const) {
     await dialog.waitFor({ state: 'detached' })
     await page.locator('.message.assistant').waitFor({ state: 'detached' })
     assert.is(await field.inputValue(), 'blocks')
-    await own.close()
-    page = former
   })
 
   test(`sessions: one is stopped, archived and taken out again, by ${hand}`, async () => {
-    const [former, own] = [page, await scene.context()]
-    page = await scene.page(own)
+    await ownPage()
     const id = await scene.session({ name: `Archived by ${hand}` })
     await see(`sessions/${id}`)
     await press(page.getByRole('button', { name: 'Stop session' }))
@@ -211,13 +220,10 @@ for (const hand of ['mouse', 'keyboard'] as const) {
     await press(page.getByRole('button', { name: 'Take out of the archive' }))
     await page.getByRole('button', { name: 'Archive', exact: true }).waitFor()
     assert.is(await page.getByRole('button', { name: 'Take out of the archive' }).count(), 0)
-    await own.close()
-    page = former
   })
 
   test(`work: a task gets a dependency, and the graph leads to it, by ${hand}`, async () => {
-    const [former, own] = [page, await scene.context()]
-    page = await scene.page(own)
+    await ownPage()
     const make = (title: string) =>
       scene.api<{ task: { id: string } }>('POST', '/api/tasks', { title, scope: 'global' })
     const names = [`Build by ${hand}`, `Ship by ${hand}`] as const
@@ -232,13 +238,10 @@ for (const hand of ['mouse', 'keyboard'] as const) {
     await press(page.getByRole('link', { name: 'Runs', exact: true }))
     await page.getByText('svc task run all').waitFor()
     assert.match(page.url(), /#\/work\/runs$/)
-    await own.close()
-    page = former
   })
 
   test(`desktops: windows are opened, moved and put back, and another browser shows it, by ${hand}`, async () => {
-    const [former, own] = [page, await scene.context()]
-    page = await scene.page(own, 'desktops')
+    await ownPage('desktops')
     const other = await scene.context()
     const second = await scene.page(other, 'desktops')
     const window = (name: string, on = page) => on.getByRole('article', { name, exact: true })
@@ -257,20 +260,18 @@ for (const hand of ['mouse', 'keyboard'] as const) {
       await tabTo(titles[0] as Locator)
       await page.keyboard.press('Shift+ArrowLeft')
     }
-    await second.waitForFunction(`(() => {
-      const at = name => document.querySelector('[aria-label="' + name + '"].window')?.getBoundingClientRect().x
-      return at('Tasks') < at('Inbox')
-    })()`)
+    await eventually(
+      async () => (await left('Tasks', second)) < (await left('Inbox', second)),
+      'the order in the other browser',
+    )
     await press(page.getByRole('button', { name: 'Undo' }))
-    await second.waitForFunction(`(() => {
-      const at = name => document.querySelector('[aria-label="' + name + '"].window')?.getBoundingClientRect().x
-      return at('Tasks') > at('Inbox')
-    })()`)
+    await eventually(
+      async () => (await left('Tasks', second)) > (await left('Inbox', second)),
+      'the order in the other browser',
+    )
     for (const what of ['Inbox', 'Tasks']) await press(page.getByRole('button', { name: `Close ${what}` }))
     await second.getByText('This desktop is empty').waitFor()
     await other.close()
-    await own.close()
-    page = former
   })
 }
 
@@ -385,13 +386,22 @@ for (const colorScheme of ['light', 'dark'] as const)
     const fresh = await scene.context({ colorScheme })
     page = await scene.page(fresh)
     const manage = ['agents', 'skills', 'extensions', 'settings', 'doctor', 'logs', 'plugins']
-    const own = ['sessions/archived', 'work/graph', 'work/runs', 'work/inbox', 'desktops']
-    const views = [...own, 'home', 'sessions', `sessions/${id}`, 'work', 'automation', 'automation/triggers', 'manage']
+    const parts = ['sessions/archived', 'work/graph', 'work/runs', 'work/inbox', 'desktops']
+    const views = [
+      ...parts,
+      'home',
+      'sessions',
+      `sessions/${id}`,
+      'work',
+      'automation',
+      'automation/triggers',
+      'manage',
+    ]
     const wrong: string[] = []
     for (const view of [...views, ...manage.map(name => `manage/${name}`), 'manage/settings/http.port', 'nowhere']) {
       await see(view)
       await page.locator('.loading').first().waitFor({ state: 'detached' })
-      if (view.startsWith('sessions/')) await page.getByRole('button', { name: 'Allow once' }).waitFor()
+      if (view.endsWith(id)) await page.getByRole('button', { name: 'Allow once' }).waitFor()
       wrong.push(...(await violations(page)).map(text => `${view}: ${text}`))
     }
     assert.equal(wrong, [])

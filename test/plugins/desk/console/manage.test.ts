@@ -1,4 +1,4 @@
-// alone, timeout: 120s: a daemon and a browser, and the library of the browser replaces functions of Node
+// proof, timeout: 240s: a daemon and a browser, and the library of the browser replaces functions of Node
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { BrowserContext, Locator, Page } from 'playwright-core'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { eventually } from '../../../fixtures/session-world.js'
 import { payloads } from './payloads.js'
 import { openScene, type Scene } from './scene.js'
 
@@ -56,7 +57,7 @@ type Step =
 
 interface Hand {
   readonly name: 'mouse' | 'keyboard'
-  begin(): Promise<void>
+  begin(view: string): Promise<void>
   press(target: Locator): Promise<void>
   fill(field: Locator, value: string): Promise<void>
   choose(field: Locator, value: string): Promise<void>
@@ -84,11 +85,13 @@ async function reach(target: Locator): Promise<void> {
 
 const keyboard: Hand = {
   name: 'keyboard',
-  begin: async () => {
+  begin: async view => {
     // As on a page that was just loaded: its first link skips the navigation, and one more the list before the details.
     await page.locator('.skip').first().focus()
     await page.keyboard.press('Enter')
     const details = page.locator('main .skip')
+    // Details that are shown later would take the focus.
+    if (view.split('/').length > 2) await details.waitFor({ state: 'attached', timeout: 8000 }).catch(() => undefined)
     if ((await details.count()) === 0) return
     await reach(details)
     await page.keyboard.press('Enter')
@@ -271,6 +274,7 @@ const jobs: readonly (readonly [title: string, view: (n: string) => string, step
         ['follow', 'Add workspace'],
         ['fill', 'Folder', path.join(scene.at.folder, n)],
         ['press', 'Add workspace'],
+        ['see', 'Save'],
         ['fill', 'Name', `Named by ${n}`],
         ['press', 'Save'],
         ['see', `Named by ${n}`],
@@ -343,11 +347,12 @@ test('an extension is installed by mouse after its preview, and disabled by keyb
     ['press', 'Reload'],
   ] as const)
     await act(mouse, step)
-  await keyboard.begin()
+  await keyboard.begin('manage/extensions')
   for (const name of ['Disable', 'Enable']) await act(keyboard, ['press', name])
   await act(keyboard, ['see', 'Disable'])
-  const { extensions } = await scene.api<{ extensions: { name: string; enabled: boolean }[] }>('GET', '/api/extensions')
-  assert.is(extensions.find(({ name }) => name === 'release-kit')?.enabled, true)
+  const all = () => scene.api<{ extensions: { name: string; enabled: boolean }[] }>('GET', '/api/extensions')
+  const isEnabled = async () => (await all()).extensions.find(({ name }) => name === 'release-kit')?.enabled
+  assert.ok(await eventually(isEnabled, 'an enabled extension'))
 })
 
 for (const [title, view, steps] of jobs)
@@ -355,7 +360,7 @@ for (const [title, view, steps] of jobs)
     test(`${title}, by ${hand.name}`, async () => {
       mkdirSync(path.join(scene.at.folder, hand.name), { recursive: true })
       await see(view(hand.name))
-      await hand.begin()
+      await hand.begin(view(hand.name))
       for (const step of steps(hand.name)) await act(hand, step)
       assert.is(
         await page
@@ -407,10 +412,8 @@ test('hostile names run nothing and are shown as text', async () => {
   await api('POST', `/api/workspaces/${workspace}/network/channels`, { channel: 'markup', purpose: markup })
   const server = { name: 'markup', transport: 'stdio', command: 'false', args: [markup] }
   await api('PUT', '/api/settings/mcp-servers/markup?scope=global', { server })
-  at.writeHome(
-    'agents/markup/AGENT.md',
-    `---\nname: markup\ncommand: ${JSON.stringify(markup)}\n---\n${payloads.slice(0, 40).join('\n')}\n`,
-  )
+  const instructions = [markup, ...payloads.filter(payload => !/\p{Cc}/u.test(payload)).slice(0, 40)]
+  at.writeHome('agents/markup/AGENT.md', `---\nname: markup\ncommand: 'true'\n---\n${instructions.join('\n')}\n`)
   const lines = payloads.map(msg =>
     JSON.stringify({ level: 'error', time: new Date().toISOString(), plugin: msg, msg }),
   )
@@ -424,8 +427,10 @@ test('hostile names run nothing and are shown as text', async () => {
     if (view !== 'manage/vault' && view !== 'automation/calendar/month' && view !== 'manage/audit')
       await content()
         .getByText(view === 'automation' ? payloads[0]! : markup)
+        .filter({ visible: true })
         .first()
         .waitFor()
+        .catch(error => assert.unreachable(`${view}: ${error.message}`))
     const foreign = ':is(script, iframe, object, embed, img, style, link, base, meta, video, audio, math, marquee)'
     assert.is(await content().locator(foreign).count(), 0, view)
   }
