@@ -20,7 +20,7 @@ export async function invoke(
     { ...scope, actor, signal },
     approvalToken === undefined ? {} : { approvalToken },
   )
-  const scene = await tools.scene(scope)
+  const scene = await tools.scene(scope, outcome.toolId)
   const { descriptor } = tools.entryOf(scene, outcome.toolId)
   const about: Omit<ToolCallEvent, 'kind'> = {
     tool_id: outcome.toolId,

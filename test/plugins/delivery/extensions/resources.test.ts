@@ -15,6 +15,7 @@ import {
   tools,
   workspaces,
 } from '../../../../plugins/index.js'
+import { eventually } from '../../../fixtures/session-world.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
 import { active, failed, type Scene, scene, type Wire } from './scene.js'
 
@@ -85,6 +86,7 @@ test('the contents of a static extension are available while it is loaded, and e
   await svc.drop('demo-kit', { 'skills/review/SKILL.md': skill('review', 'Looks twice') })
   await svc.request('POST', '/api/extensions/demo-kit/reload')
   const versions = async () => (await shipped(svc)).map(({ kind, spec, version }) => `${kind} ${spec.name} ${version}`)
+  await eventually(async () => (await versions()).includes('skill review 2'), 'the changed skill')
   assert.equal((await versions()).sort(), [
     'hook.binding ready 1',
     'mcp_server git 1',
