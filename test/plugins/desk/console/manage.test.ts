@@ -73,12 +73,15 @@ const mouse: Hand = {
   check: field => field.check(),
 }
 
-/** Moves the focus to an element with Tab alone. */
+/** Moves the focus to an element with Tab, or back to it with Shift+Tab. */
 async function reach(target: Locator): Promise<void> {
   await target.waitFor()
+  const isBehind = await target.evaluate(
+    node => (node.compareDocumentPosition(node.ownerDocument.activeElement) & 4) !== 0,
+  )
   for (let steps = 0; steps < 90; steps++) {
     if (await target.evaluate(node => node.matches(':focus'))) return
-    await page.keyboard.press('Tab')
+    await page.keyboard.press(isBehind ? 'Shift+Tab' : 'Tab')
   }
   assert.unreachable(`${target} is not reached with Tab`)
 }
