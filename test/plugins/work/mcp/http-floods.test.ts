@@ -1,4 +1,4 @@
-// timeout: 180s
+// proof, timeout: 180s: each server floods until a limit ends it
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
