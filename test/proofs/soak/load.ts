@@ -13,6 +13,8 @@ const PATIENCE_MS = 120_000
 const SECRET = 'the secret of a soak'
 /** Rounds that a job, the sessions of its runs, and tasks stay. */
 const JOB_ROUNDS = 5
+/** Rounds after which a task is deleted: less than the 30 days after which it is archived, where it can only be read. */
+const TASK_ROUNDS = 4
 /** A deadline of the daemon that a machine with much other work misses; it counts, and is printed, as late. */
 const LATE = /no end within \d+ ms/
 const ARCHIVED = 10
@@ -184,7 +186,7 @@ export class Load {
       if (end === 'fail') await this.#ask('POST', `/api/tasks/${task.id}/cancel`, {})
     }
     await this.#ask('DELETE', this.#at(session))
-    while (this.#tasksMade[0] && this.#tasksMade[0].round <= n - JOB_ROUNDS)
+    while (this.#tasksMade[0] && this.#tasksMade[0].round <= n - TASK_ROUNDS)
       await this.#ask('DELETE', `/api/tasks/${this.#tasksMade.shift()?.id}`)
   }
 
