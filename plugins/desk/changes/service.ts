@@ -65,7 +65,7 @@ interface Pending {
   isStored?: boolean
 }
 
-/** What an undo restores and how, or why there is none. */
+/** The data for an undo, or the reason why the change cannot be undone. */
 type Outcome = { readonly reason: string } | Pick<ChangeRow, 'reads' | 'before' | 'after' | 'back'>
 
 /** Plans of requests, and undo of successful requests. */
@@ -170,11 +170,7 @@ export class ChangesService implements ChangesApi {
     const undone = this.#backs.get(id)
     this.#pending.delete(id)
     this.#backs.delete(id)
-    const outcome = pending?.isStored
-      ? undefined
-      : pending
-        ? await this.#outcome(pending, route, params, body, actor)
-        : { reason: whyNot(route) }
+    const outcome = pending ? await this.#outcome(pending, route, params, body, actor) : { reason: whyNot(route) }
     if (outcome === undefined && undone === undefined) return
     await this.kernel.db.tx(t => {
       if (undone !== undefined) changes.update(t, { id: undone }, { state: 'undone', undone_by: id })
@@ -202,6 +198,7 @@ export class ChangesService implements ChangesApi {
 
   /** The entry of a change; undefined if the state did not change. */
   async #outcome(pending: Pending, route: Route, params: Asking['params'], reply: unknown, actor: Actor) {
+    if (pending.isStored) return undefined
     const { request, way, reads } = pending
     const isKnown = way.by === 'record' || reads === undefined
     const after = isKnown

@@ -47,8 +47,8 @@ const TOKEN =
   /\u001b\[([0-9;?]*)([@-~])|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|\u001b.|[\u0000-\u001f\u007f]|[^\u0000-\u001f\u007f]+/g
 
 /**
- * The last lines of what a program wrote to a terminal, with what was written over left out. Only what moves within a line is followed:
- * programs that draw on the whole screen are for a terminal of one's own.
+ * The last lines of the output of a terminal; overwritten text is left out. The cursor moves only within a line, so the output of
+ * full-screen programs appears as separate lines.
  */
 export function terminalLines(output: string): Piece[][] {
   const lines: { words: string; classes: string }[][] = [[]]

@@ -20,7 +20,7 @@ const LABEL_WIDTH = 56
 /** Distances of lines: counts have no halves. */
 const STEPS = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map(n => n * 10 ** power)).flat()
 
-/** Sums of a series and of those below it: bars that stand on each other. */
+/** Cumulative sums of the series, the heights of stacked bars. */
 function stacked(series: readonly Series[]): number[][] {
   const below: number[] = []
   return series.map(({ values }) =>

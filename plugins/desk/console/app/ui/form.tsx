@@ -165,7 +165,7 @@ function Input({
   return <input type="text" {...rest} />
 }
 
-/** A button whose action is confirmed with a second one: for what cannot be taken back. */
+/** A button for an irreversible action: a second button confirms it. */
 export function Confirmed({
   label,
   question,

@@ -187,7 +187,7 @@ export function Detail({
 }) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
-    // Who opened the details by a link goes on in them. A page that is loaded with details keeps its focus.
+    // After a click on a link the keyboard continues in the details. A page that is loaded with open details keeps its focus.
     if (document.activeElement !== document.body) heading.current?.focus({ preventScroll: true })
   }, [title])
   return (

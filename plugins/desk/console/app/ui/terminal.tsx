@@ -34,8 +34,8 @@ export function terminalsOf(output: unknown): TerminalOutput[] {
 }
 
 /**
- * What a program of the agent wrote. The lines are elements of the page: a terminal emulator adds style sheets of its own, which the
- * policy of the console forbids.
+ * The output of a terminal of the agent. The lines are elements of the page, because the content security policy refuses the style
+ * sheets that a terminal emulator adds.
  */
 export function Terminal({ output, truncated, exitCode }: TerminalOutput) {
   const [lines, set] = useState<readonly (readonly Piece[])[]>()

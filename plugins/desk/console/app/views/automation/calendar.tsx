@@ -12,7 +12,7 @@ type Run = ReplyOf<'GET /api/automation/runs'>['runs'][number]
 type Occasion = NonNullable<ReplyOf<'GET /api/automation/simulation'>['simulation']['jobs']>['occasions'][number]
 export type Span = 'week' | 'month'
 
-/** What stands in the calendar: a run that began, or an occurrence that is planned. */
+/** An entry of the calendar: a past run or a planned occurrence. */
 interface Entry {
   readonly at: number
   readonly name: string
@@ -251,7 +251,7 @@ function Day({
   )
 }
 
-/** The tone is only a second hint: the outcome stands beside it. */
+/** The colour of a row. The outcome is also written as text, so that nobody depends on the colour. */
 function toneOf({ outcome }: Row): string {
   if (outcome === 'completed') return 'good'
   if (outcome === 'failed') return 'bad'

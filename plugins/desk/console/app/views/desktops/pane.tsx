@@ -15,7 +15,7 @@ interface PaneProps {
   readonly setTitle: (title: string | undefined) => void
 }
 
-/** What a window shows. A package may open windows of apps that the console does not have. */
+/** The content of a window. A package may open windows of apps that the console does not have. */
 export function Pane({ workspace, app, pathname, setTitle }: PaneProps) {
   const id = pathname.replace(/^\//, '')
   if (app === 'sessions' && id !== '') return <SessionPane key={id} id={id} setTitle={setTitle} />

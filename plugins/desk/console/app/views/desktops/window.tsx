@@ -6,7 +6,7 @@ import { Pane } from './pane.js'
 
 const words = text.desktops
 
-/** What a window can show, besides one session. */
+/** Contents to choose for a new window; the sessions of the workspace follow them. */
 export const choices: readonly { readonly title: string; readonly app: string; readonly pathname: string }[] = [
   { title: words.apps.attention, app: 'attention', pathname: '/' },
   { title: words.apps.sessions, app: 'sessions', pathname: '/' },

@@ -73,7 +73,7 @@ const view = (
   },
 })
 
-/** What led to a change: the chain of causes back to a request. */
+/** The chain of causes of a change, back to the request. */
 function Why({ id }: { readonly id: string }) {
   const { data } = useResource(signal => api('GET /api/audit/why', { query: { id } }, signal), [id])
   // Not every entry has a cause that is recorded.

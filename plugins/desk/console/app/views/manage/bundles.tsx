@@ -189,7 +189,7 @@ const activate = (
   },
 ) => api('POST /api/bundles/activations', { body: { ...nameOf(offer), ...place } })
 
-/** What an activation brings. */
+/** The records of an activation, by kind. */
 function Contents({ of: activation }: { readonly of: Activation }) {
   const { agents, jobs, triggers, layouts, bridges, channels, diagnostics } = activation
   const names = (list: readonly { readonly name?: string; readonly display_name?: string }[] | undefined) =>

@@ -97,7 +97,7 @@ function Offer({
           tone="primary"
           run={async () => {
             const { tree_digest, consent_digest, consents_asked: allow } = preview
-            // What was shown is what is installed: the daemon compares both digests.
+            // The daemon compares both digests, so that it installs exactly the previewed files.
             const body = { ...source, tree_digest, consent_digest, ...(allow.length > 0 && { allow }) }
             await api('POST /api/extensions', { body })
             announce(words.installed)

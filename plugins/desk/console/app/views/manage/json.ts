@@ -1,6 +1,6 @@
 import { text } from '../../text.js'
 
-/** A value that somebody wrote as JSON. @throws Error in words that a form shows */
+/** Parses the JSON text of a form field. @throws Error with a message for the form */
 export function parsedJson(source: string): unknown {
   try {
     return JSON.parse(source) as unknown

@@ -14,7 +14,7 @@ type Info = ReplyOf<'GET /api/marketplace/{kind}/{entry_id}'>
 const words = text.marketplace
 const { fields } = text.manage
 
-/** What is searched for; without it featured entries are shown. */
+/** The search text; empty: featured entries are shown. */
 const query = signal('')
 /** Kinds whose catalog could not be read, with the reason. */
 const problems = signal<readonly string[]>([])
