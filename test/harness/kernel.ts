@@ -112,7 +112,7 @@ function parse(text: string): unknown {
 }
 
 /** Lets virtual time pass, slowly beside the real one, until the work is done: routes are published 50 ms after a change. */
-export async function whileTimePasses<T>(clock: VirtualClock, work: Promise<T>): Promise<T> {
+export async function whileTimePasses<T>(clock: VirtualClock, work: Promise<T>, stepMs = 10): Promise<T> {
   let over = false
   const done = work.finally(() => {
     over = true
@@ -120,7 +120,7 @@ export async function whileTimePasses<T>(clock: VirtualClock, work: Promise<T>):
   done.catch(() => {})
   while (!over) {
     await new Promise(resolve => setTimeout(resolve, 1))
-    if (!over) await clock.advance(10)
+    if (!over) await clock.advance(stepMs)
   }
   return done
 }

@@ -121,7 +121,7 @@ test('the palette opens a view by keyboard', async () => {
   await see('home')
   await heading('Home').waitFor()
   await page.keyboard.press('Control+k')
-  await page.getByRole('combobox').fill('doctor')
+  await page.getByRole('combobox', { name: 'Search views and commands' }).fill('doctor')
   await page.getByRole('option', { name: 'Doctor' }).first().waitFor()
   await page.keyboard.press('Enter')
   await heading('Doctor').waitFor()

@@ -21,7 +21,7 @@ test('a held home starts no bridge and sends nothing until it is confirmed', asy
   await writeFile(path.join(home, 'held.json'), JSON.stringify(HELD))
   const platform = new FakePlatform()
   const s = await scene([platform], { home, plugins: [backup] })
-  await whileTimePasses(s.clock, s.clock.sleep(10 * 60_000))
+  await whileTimePasses(s.clock, s.clock.sleep(10 * 60_000), 1000)
   assert.equal(platform.running, [])
   assert.is.not(await s.statusOf(id), 'ready')
   assert.is((await s.request('POST', '/api/backups/confirm')).status, 200)

@@ -52,7 +52,7 @@ const send = async (world: World, at: string, key: string, text = `say ${key}`):
 async function sent(world: World, at: string, key: string): Promise<Reply> {
   const receipt = await send(world, at, key)
   assert.ok(receipt.status < 300, JSON.stringify(receipt))
-  await world.until(at, ({ turn_id, type }) => turn_id === receipt.new_turn_id && type === 'done')
+  await world.ended(at, receipt.new_turn_id)
   return receipt
 }
 const turnsOf = async (world: World, at: string) =>
@@ -102,7 +102,7 @@ test('waiting prompts stay in the catalog with all of their session', () =>
     await pass(2)
     assert.not.ok(moved(world, id))
     await gate.open()
-    await world.until(at, ({ turn_id, type }) => turn_id === second.new_turn_id && type === 'done')
+    await world.ended(at, second.new_turn_id)
     assert.is(await turnsOf(world, at), 2)
   }))
 
