@@ -18,23 +18,40 @@ export async function loadDaemon(root: string, home: string): Promise<Daemon['ru
   setFlagsFromString('--wasm-tiering-budget=200000000')
   // Flags are part of the code cache key: set here, they also apply in a process that was started without them.
   for (const flag of NODE_FLAGS) setFlagsFromString(flag)
-  shareArena()
+  limitAllocator()
   const { runDaemon, keep } = await loaded(root, home)
-  return (options: DaemonOptions) =>
-    runDaemon({ ...options, ...(keep && { onReady: () => setTimeout(keep, keepAfterMs).unref() }) })
+  const settle = () => {
+    keep?.()
+    returnFreed()
+  }
+  return (options: DaemonOptions) => runDaemon({ ...options, onReady: () => setTimeout(settle, keepAfterMs).unref() })
 }
 
-/** Parameter of `mallopt` of the GNU C library. */
-const M_ARENA_MAX = -8
-
 /**
- * Shares one malloc arena between threads. In the GNU C library each allocating thread has its own arena, which keeps freed memory:
- * some 15 MiB in an idle daemon. Other C libraries have no arenas.
+ * Parameters of `mallopt` of the GNU C library. One arena for all threads, because each arena keeps freed memory. Fixed thresholds:
+ * they would otherwise rise with each large buffer, and later buffers would leave holes in the heap that are never returned.
  */
-function shareArena(): void {
+const ALLOCATION = [
+  ['M_ARENA_MAX', -8, 1],
+  ['M_MMAP_THRESHOLD', -3, 256 * 1024],
+  ['M_TRIM_THRESHOLD', -1, 512 * 1024],
+] as const
+
+/** Makes the allocator return freed memory: some 30 MiB in an idle daemon. Other C libraries have no such parameters. */
+function limitAllocator(): void {
+  inLibc(() => {
+    const set = systemCall('int mallopt(int, int)')
+    for (const [, parameter, value] of ALLOCATION) set(parameter, value)
+  })
+}
+
+/** Returns what the start has freed, also in the arenas that threads had before {@link limitAllocator}. */
+const returnFreed = () => inLibc(() => systemCall('int malloc_trim(size_t)')(0))
+
+function inLibc(work: () => void): void {
   if (process.platform !== 'linux') return
   try {
-    systemCall('int mallopt(int, int)')(M_ARENA_MAX, 1)
+    work()
   } catch {
     // The saved memory is not worth a failed start.
   }
