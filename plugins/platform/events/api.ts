@@ -45,6 +45,9 @@ export interface EmitOptions {
   readonly subject?: string | undefined
 }
 
+/** The arguments of one {@link EventsApi.emit}. */
+export type Emission<P = unknown> = readonly [type: EventType<P>, payload: P, options?: EmitOptions]
+
 /** A position in the log that outlives the process: its name, unique in its plugin, and the type of its events. */
 export interface DurableCursor<P = unknown> {
   readonly cursor: string
@@ -104,6 +107,8 @@ export interface EventsApi extends TapsOf<typeof points> {
    * a sustained 100 events/s.
    */
   emit<P>(t: Tx, type: EventType<P>, payload: P, options?: EmitOptions): { readonly id: string; readonly seq: number }
+  /** {@link emit} for several events in one statement, in their order. */
+  emitAll(t: Tx, emissions: readonly Emission[]): { readonly id: string; readonly seq: number }[]
   /**
    * Calls `fn` for every later durable event of that type (or all), in order, one at a time. A failure is reported, and the next
    * event follows; a slow consumer delays only itself. Ends with the plugin's scope.

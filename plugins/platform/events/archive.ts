@@ -114,6 +114,5 @@ export class Archive {
   }
 }
 
-function decode({ payload }: JournalRecord): StoredEvent {
-  return JSON.parse(Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString())
-}
+const decode = ({ payload }: JournalRecord): StoredEvent =>
+  JSON.parse(Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString())

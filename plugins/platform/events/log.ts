@@ -20,6 +20,7 @@ import {
 } from '../../../kernel/plugin.js'
 import {
   type DayCount,
+  type Emission,
   type EmitOptions,
   EventErrors,
   type EventFilter,
@@ -33,9 +34,14 @@ import { Outbox } from './outbox.js'
 import { redacted } from './redacted.js'
 import { conditions, DAY_MS, type EventRow, eventOf, fromRow, newRow } from './rows.js'
 
+type Emitted = ReturnType<EventsApi['emit']>
+
 const PAGE = 200
 const LARGEST_PAYLOAD = 256 * 1024
 const HOUR_MS = 3_600_000
+const VALUES = ', (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'
+const INSERT = `INSERT INTO kernel_event (id, at, name, payload, actor_kind, actor_id, actor_origin, actor_for, cause, scope,
+  subject) VALUES ${VALUES.slice(2)}`
 /** Prefix of event ids. */
 const EVENT_ID = 'evt'
 
@@ -110,11 +116,14 @@ export class EventLog {
   for({ name, scope }: Pick<Asking, 'name' | 'scope'>): EventsApi {
     const { clock, report } = this
     const spend = allowance('events', name, { clock, report }, EventErrors.event_flood)
+    const by = { actor: pluginActor(name) }
+    const emitAll = (t: Tx, emissions: readonly Emission[]) => {
+      spend(emissions.length)
+      return this.emitAll(t, emissions, by)
+    }
     return {
-      emit: (t, type, payload, options) => {
-        spend(1)
-        return this.emit(t, type, payload, { actor: pluginActor(name), ...options })
-      },
+      emit: (t, ...emission) => emitAll(t, [emission as Emission])[0] as Emitted,
+      emitAll,
       on: (what: Followed, fn: Consumer['fn']) => this.#consume(scope, what, fn),
       of: (what: Followed) => this.#hook(what),
       list: filter => this.list(filter),
@@ -128,30 +137,39 @@ export class EventLog {
     }
   }
 
-  emit<P>(t: Tx, type: EventType<P>, payload: P, options: EmitOptions = {}): { id: string; seq: number } {
+  emit<P>(t: Tx, ...emission: Emission<P>): Emitted {
+    return this.emitAll(t, [emission as Emission])[0] as Emitted
+  }
+
+  /** See {@link EventsApi.emitAll}. @param by options for which an emission may have others */
+  emitAll(t: Tx, emissions: readonly Emission[], by?: EmitOptions): Emitted[] {
+    const events = emissions.map(([type, payload, own]) => this.#eventOf(type, payload, { ...by, ...own }))
+    const params = events.flatMap(({ row }) => Object.values(row))
+    const rows = this.db.within(t).rows(`${INSERT}${VALUES.repeat(events.length - 1)} RETURNING seq`, params)
+    // Positions ascend in the order of the values; SQLite does not promise that for the rows that it returns.
+    const seqs = rows.map(([seq]) => Number(seq)).sort((a, b) => a - b)
+    return events.map(({ row, payload }, n) => {
+      const [{ id, name }, seq] = [row, seqs[n] as number]
+      this.written?.check(t, eventOf(seq, row, payload))
+      this.db.onDurable(t, () => {
+        this.#durable = Math.max(this.#durable, seq)
+        for (const consumer of this.#consumers) if (consumer.wants(seq, name)) this.#wake(consumer)
+        if (seq >= this.#sweepDue) void this.sweep()
+      })
+      return { id, seq }
+    })
+  }
+
+  #eventOf<P>(type: EventType<P>, payload: P, options: EmitOptions) {
     const checked = v.safeParse(type.payload, payload)
     if (!checked.success)
       throw new TypeError(`the payload of ${type.name} does not match its schema: ${checked.issues[0].message}`)
-    const redactedPayload = redacted(type, checked.output, this.redact)
-    const text = JSON.stringify(redactedPayload)
+    const safe = redacted(type, checked.output, this.redact)
+    const text = JSON.stringify(safe)
     if (text.length > LARGEST_PAYLOAD)
       throw KernelErrors.payload_too_large(`the payload of ${type.name} has over ${LARGEST_PAYLOAD} characters`)
-    const event = newRow({ id: this.ids.id(EVENT_ID), at: this.clock.now(), name: type.name, payload: text }, options)
-    const { id } = event
-    const row = this.db.within(t).row(
-      `INSERT INTO kernel_event (id, at, name, payload, actor_kind, actor_id, actor_origin, actor_for, cause, scope,
-         subject)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq`,
-      Object.values(event),
-    )
-    const seq = Number(row?.[0])
-    this.written?.check(t, eventOf(seq, event, redactedPayload))
-    this.db.onDurable(t, () => {
-      this.#durable = Math.max(this.#durable, seq)
-      for (const consumer of this.#consumers) if (consumer.wants(seq, type.name)) this.#wake(consumer)
-      if (seq >= this.#sweepDue) void this.sweep()
-    })
-    return { id, seq }
+    const event = { id: this.ids.id(EVENT_ID), at: this.clock.now(), name: type.name, payload: text }
+    return { row: newRow(event, options), payload: safe }
   }
 
   /** See {@link Events.list}. */
@@ -212,14 +230,8 @@ export class EventLog {
   /** Durable events in the table. */
   rows(filter: EventFilter, after: number, limit: number, order: 'ASC' | 'DESC' = 'ASC'): StoredEvent[] {
     const { sql, params } = conditions(filter)
-    return this.db
-      .all<EventRow>(`SELECT * FROM kernel_event WHERE seq > ? AND seq <= ?${sql} ORDER BY seq ${order} LIMIT +?`, [
-        after,
-        this.#durable,
-        ...params,
-        limit,
-      ])
-      .map(fromRow)
+    const page = `SELECT * FROM kernel_event WHERE seq > ? AND seq <= ?${sql} ORDER BY seq ${order} LIMIT +?`
+    return this.db.all<EventRow>(page, [after, this.#durable, ...params, limit]).map(fromRow)
   }
 
   saveCursor(owner: string, name: string, seq: number): Promise<unknown> {

@@ -73,9 +73,8 @@ export class Outbox {
        ) WHERE bytes <= ${CHUNK_BYTES}`,
       [upTo, chunkRows],
     )?.[0]
-    return this.db
-      .all<EventRow>('SELECT * FROM kernel_event WHERE seq <= ? ORDER BY seq LIMIT +?', [upTo, fits || 1])
-      .map(fromRow)
+    const sql = 'SELECT * FROM kernel_event WHERE seq <= ? ORDER BY seq LIMIT +?'
+    return this.db.all<EventRow>(sql, [upTo, fits || 1]).map(fromRow)
   }
 
   /** Counts the rows up to a position into their days and deletes them, in one transaction. */

@@ -1,4 +1,4 @@
-import { type Migration, pluginActor, type SqlValue } from '../../../kernel/plugin.js'
+import { type Migration, pluginActor } from '../../../kernel/plugin.js'
 import type { EmitOptions, StoredEvent } from './api.js'
 
 export const eventMigrations: readonly Migration[] = [
@@ -75,10 +75,7 @@ export function eventOf(seq: number, row: Omit<EventRow, 'seq'>, payload: unknow
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /** A filter as SQL, to be appended to another condition. */
-export function conditions(filter: { name?: string; scope?: string; subject?: string }): {
-  sql: string
-  params: SqlValue[]
-} {
+export function conditions(filter: { name?: string; scope?: string; subject?: string }) {
   const { subject, name, scope } = filter
   // The plus makes SQLite use the index of the subject: there may be very many events of one name.
   const parts = Object.entries({ subject, [subject === undefined ? 'name' : '+name']: name, scope }).filter(
