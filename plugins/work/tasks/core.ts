@@ -4,6 +4,7 @@ import type { ParticipationRequest } from '../../../schemas/network.js'
 import type { ParticipationAnswer, SessionInfo } from '../sessions/api.js'
 import { TaskErrors } from './api.js'
 import { Budgets } from './budgets/budgets.js'
+import { Cache } from './cache.js'
 import { Deadlines } from './deadlines.js'
 import { TaskJournal } from './journal.js'
 import type { K } from './needs.js'
@@ -18,6 +19,7 @@ import { Totals } from './totals.js'
 import { settle } from './transitions.js'
 import { Wakes } from './wakes/wakes.js'
 import type { Who } from './who.js'
+import type { WorkerRow } from './workers/worker-row.js'
 
 /** Reconciles the statuses of the given tasks and of the tasks that depend on them, within the transaction. */
 export type Settle = (...tasks: readonly string[]) => void
@@ -31,6 +33,14 @@ export class TaskCore {
   /** Counts of tasks and runs by status; tasks also by scope, runs also by kind of origin. */
   readonly totals: { readonly tasks: Totals; readonly runs: Totals }
   readonly runs: RunStore
+  /** Facts that every claim needs. A transaction that changes them directly has to report it. */
+  readonly caches: {
+    /** The worker of a session; null: the session was not started for a run. */
+    readonly workers: Cache<WorkerRow | null>
+    /** When the first open block expires, in epoch milliseconds; null: none does. */
+    readonly expiry: Cache<{ readonly at: number | null }>
+    readonly paused: Cache<boolean>
+  }
   readonly journal: TaskJournal
   readonly deadlines: Deadlines
   readonly participation: RunParticipation
@@ -64,6 +74,7 @@ export class TaskCore {
     }
     this.tasks = new TaskStore(kernel.db, now)
     this.runs = new RunStore(kernel.db)
+    this.caches = { workers: new Cache(kernel.db), expiry: new Cache(kernel.db), paused: new Cache(kernel.db) }
     this.journal = new TaskJournal(kernel)
     this.deadlines = new Deadlines(kernel.clock, kernel.log)
     this.reconciler = new Reconciler(this)
@@ -90,18 +101,31 @@ export class TaskCore {
     throw TaskErrors.AUTONOMY_SESSION_REQUIRED(text)
   }
 
-  /** One atomic change. Its effects on waiting claims and other tasks follow once it is durable. */
-  async write<T>(who: Who, work: (t: Tx, settle: Settle) => T): Promise<T> {
-    const once = (t: Tx) => work(t, (...ids) => settle(this, t, who, ids))
+  /**
+   * One atomic change. Its effects on waiting claims and other tasks follow once it is durable.
+   * @param applied called when later transactions can see the change; it is not durable yet, and they are not before it is
+   */
+  async write<T>(who: Who, work: (t: Tx, settle: Settle) => T, applied?: () => unknown): Promise<T> {
+    const once = (t: Tx) => this.journal.collected(t, () => work(t, (...ids) => settle(this, t, who, ids)))
     const answers = new Map<string, ParticipationAnswer>()
     for (;;)
       try {
-        return await this.kernel.db.tx(t => this.participation.with(answers, () => once(t)))
+        return await this.kernel.db.tx(t => {
+          const result = this.participation.with(answers, () => once(t))
+          applied?.()
+          return result
+        })
       } catch (error) {
         // The transaction was rolled back; it is repeated after the hooks have answered, once per task.
         if (!(error instanceof UnaskedError) || answers.has(error.taskId)) throw error
         answers.set(error.taskId, await error.ask())
       }
+  }
+
+  /** Has to be called when rows of a task in other tables are deleted or inserted with it. */
+  rowsMoved(t: Tx): void {
+    this.caches.expiry.changedAll(t)
+    this.caches.workers.changedAll(t)
   }
 
   /** Number of times that waiting claims were woken. */

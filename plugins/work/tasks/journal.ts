@@ -36,6 +36,21 @@ export interface Told {
   readonly changes?: Partial<TaskRow>
 }
 
+interface Deferred extends Told {
+  readonly who: Who
+  readonly name: TaskEventName
+  readonly at: number
+}
+
+/** The change of a task by its events in one transaction. */
+interface Mark {
+  readonly columns: Partial<TaskRow>
+  /** Number of events. */
+  readonly count: number
+  /** Number of events before the transaction. */
+  readonly before: number | undefined
+}
+
 /** A heartbeat does not count as activity: it neither marks a task as unread nor reorders lists. */
 const QUIET: TaskEventName = 'task.run_lease_extended'
 
@@ -43,36 +58,86 @@ const QUIET: TaskEventName = 'task.run_lease_extended'
 export class TaskJournal {
   /** Readers that wait for the next event of a task. */
   readonly #waiting = new Map<string, Set<() => void>>()
+  /** Events of the running transaction that are not written yet. */
+  #deferred: Deferred[] = []
+  /** Counts of stored events by task. A transaction that is rolled back leaves its events in the count, which may be a bit off. */
+  readonly #counts = new Map<string, number>()
 
   constructor(private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'clock' | 'db' | 'needs'>) {}
 
-  /** Returns the position in the log. */
-  write(t: Tx, who: Who, name: TaskEventName, { task, run, payload, changes }: Told): number {
-    const now = this.kernel.clock.now()
-    const options = { actor: who.actor, subject: task.id, scope: task.workspace_id ?? undefined }
-    const eventPayload = { ...payload, task_id: task.id, ...(run === undefined ? {} : { run_id: run }) }
-    const { id, seq } = this.kernel.needs.events.emit(t, TaskEvents[name], eventPayload, options)
-    const row: EventRow = {
-      seq,
-      event_id: id,
-      task_id: task.id,
-      run_id: run ?? null,
-      name,
-      at: now,
-      actor_kind: who.by.kind,
-      actor_ref: who.by.ref,
-      origin_kind: who.origin.kind,
-      origin_ref: who.origin.ref,
-      payload: json(payload),
+  /** Writes the event, and those that were deferred before it. Returns its position in the log. */
+  write(t: Tx, who: Who, name: TaskEventName, told: Told): number {
+    this.defer(who, name, told)
+    return this.flush(t)
+  }
+
+  /**
+   * Leaves the event to the next one of the transaction, or to its end: events that are written together need one statement each
+   * for the log, for the task and for its events. Until then the row of the task does not show the event.
+   */
+  defer(who: Who, name: TaskEventName, told: Told): void {
+    this.#deferred.push({ who, name, at: this.kernel.clock.now(), ...told })
+  }
+
+  /** Does the work of a transaction, and writes the events that it deferred. */
+  collected<T>(t: Tx, work: () => T): T {
+    this.#deferred = []
+    try {
+      const result = work()
+      this.flush(t)
+      return result
+    } finally {
+      this.#deferred = []
     }
-    eventTable.insert(t, row)
-    // The count before the change is accurate enough, and reading it is cheaper than RETURNING.
-    const count = task.event_count ?? Number(t.row('SELECT event_count FROM tasks_task WHERE id = ?', [task.id])?.[0])
-    const marks = { ...changes, latest_event_seq: seq, ...(name === QUIET ? {} : { last_activity_at: now }) }
-    mark(t, task.id, marks)
-    this.kernel.db.onDurable(t, () => this.wake(task.id))
-    if (count >= LIMITS.events.kept + LIMITS.events.slack) this.#prune(t, task.id)
-    return seq
+  }
+
+  /** Writes the deferred events. Returns the position of the last one. */
+  flush(t: Tx): number {
+    const events = this.#deferred
+    if (events.length === 0) return 0
+    this.#deferred = []
+    const emitted = this.kernel.needs.events.emitAll(
+      t,
+      events.map(({ who, name, task, run, payload }) => [
+        TaskEvents[name],
+        { ...payload, task_id: task.id, ...(run === undefined ? {} : { run_id: run }) },
+        { actor: who.actor, subject: task.id, scope: task.workspace_id ?? undefined },
+      ]),
+    )
+    const rows = events.map(({ who, name, at, task, run, payload }, n): EventRow => {
+      const { id = '', seq = 0 } = emitted[n] ?? {}
+      return {
+        seq,
+        event_id: id,
+        task_id: task.id,
+        run_id: run ?? null,
+        name,
+        at,
+        actor_kind: who.by.kind,
+        actor_ref: who.by.ref,
+        origin_kind: who.origin.kind,
+        origin_ref: who.origin.ref,
+        payload: json(payload),
+      }
+    })
+    insertAll(t, rows)
+    const marks = new Map<string, Mark>()
+    for (const [n, { name, at, task, changes }] of events.entries()) {
+      const { columns, count = 0 } = marks.get(task.id) ?? {}
+      const active = name === QUIET ? {} : { last_activity_at: at }
+      marks.set(task.id, {
+        columns: { ...columns, ...changes, latest_event_seq: rows[n]?.seq ?? 0, ...active },
+        count: count + 1,
+        before: marks.get(task.id)?.before ?? task.event_count,
+      })
+    }
+    for (const [id, { columns, count, before = this.#countOf(t, id) }] of marks) {
+      mark(t, id, columns, count)
+      this.kernel.db.onDurable(t, () => this.wake(id))
+      this.#counts.set(id, before + count)
+      if (before >= LIMITS.events.kept + LIMITS.events.slack) this.#prune(t, id)
+    }
+    return rows.at(-1)?.seq ?? 0
   }
 
   /** Wakes the readers of a task: it has a new event, was deleted, or moved to the archive or back. */
@@ -96,25 +161,46 @@ export class TaskJournal {
     })
   }
 
+  #countOf(t: Tx, task: string): number {
+    if (this.#counts.size >= COUNTED) this.#counts.clear()
+    const row = () => t.row('SELECT event_count FROM tasks_task WHERE id = ?', [task])
+    return this.#counts.get(task) ?? Number(row()?.[0])
+  }
+
   #prune(t: Tx, task: string): void {
     const oldest = t.row('SELECT seq FROM tasks_event WHERE task_id = ? ORDER BY seq DESC LIMIT 1 OFFSET +?', [
       task,
       LIMITS.events.kept - 1,
     ])
-    t.run('DELETE FROM tasks_event WHERE task_id = ? AND seq < ?', [task, oldest?.[0] ?? 0])
+    this.#counts.delete(task)
+    if (oldest === undefined) return
+    t.run('DELETE FROM tasks_event WHERE task_id = ? AND seq < ?', [task, oldest[0] ?? 0])
     t.run('UPDATE tasks_task SET event_count = ? WHERE id = ?', [LIMITS.events.kept, task])
   }
 }
 
+/** Adds the events in one statement. */
+function insertAll(t: Tx, rows: readonly EventRow[]): void {
+  const values = `(${'?, '.repeat(Object.keys(rows[0] ?? {}).length - 1)}?)`
+  const all = Array(rows.length).fill(values).join(', ')
+  t.run(
+    `INSERT INTO tasks_event (${eventTable.columns}) VALUES ${all}`,
+    rows.flatMap(row => Object.values(row)),
+  )
+}
+
+/** Maximum number of tasks whose events are counted in memory. */
+const COUNTED = 10_000
 /** Statements by the columns that change: the same few are used repeatedly. */
 const statements = new Map<string, string>()
 
-/** Changes columns of a task that has one event more. */
-function mark(t: Tx, id: string, changes: Partial<TaskRow>): void {
+/** Changes columns of a task that has more events. */
+function mark(t: Tx, id: string, changes: Partial<TaskRow>, count: number): void {
   const names = Object.keys(changes)
-  const key = names.join()
+  const key = `${count},${names.join()}`
   const assigned = () => names.map(name => `${sqlName(name)} = ?, `).join('')
-  const sql = statements.get(key) ?? `UPDATE tasks_task SET ${assigned()}event_count = event_count + 1 WHERE id = ?`
+  const sql =
+    statements.get(key) ?? `UPDATE tasks_task SET ${assigned()}event_count = event_count + ${count} WHERE id = ?`
   statements.set(key, sql)
   t.run(sql, [...Object.values(changes), id])
 }

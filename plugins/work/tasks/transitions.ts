@@ -51,6 +51,7 @@ const leases: Effect = {
   name: 'leases',
   run: (core, t, { run, columns }) => {
     runTable.update(t, { id: run.id }, columns)
+    core.runs.leaseChanged(t, run, { ...run, ...columns })
     if (columns.lease_until) core.deadlines.arm('runs', columns.lease_until + LIMITS.lease.late)
   },
   task: (core, t, who, { task, cancels }) => {

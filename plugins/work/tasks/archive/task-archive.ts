@@ -154,6 +154,7 @@ export class TaskArchive {
   /** The cached knowledge of segments may be outdated, and the readers of these tasks look for them elsewhere. */
   #moved(t: Tx, ids: readonly string[]): void {
     this.#segments = undefined
+    this.core.rowsMoved(t)
     this.core.kernel.db.onDurable(t, () => {
       this.#segments = undefined
       for (const id of ids) this.core.journal.wake(id)

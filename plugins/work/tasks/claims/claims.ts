@@ -67,14 +67,14 @@ export class Claims {
   /** A session that was started for a run can claim only that run. */
   #claimant(session: SessionInfo, body: ClaimNextBody): Omit<Claimant, 'tells'> {
     const claimant = claimantOf(session, body)
-    const offered = offeredTo(this.core.kernel.db, session.id)
+    const offered = offeredTo(this.core, session.id)
     if (offered === undefined || (body.run_id !== undefined && body.run_id !== offered)) return claimant
     return { ...claimant, places: ['', session.workspaceId], runId: offered, isStartedForIt: true }
   }
 
   async #claim(claimant: Claimant, who: Who, leaseMs: number, body: ClaimNextBody): Promise<TaskClaim | undefined> {
     const { session } = claimant
-    const { token, hash } = this.tokens.make()
+    const hash = this.tokens.make()
     const claimed = await this.core.write(who, (t, settle) => {
       // The session may have stopped while its claim waited.
       this.core.activeSession(session.id)
@@ -96,21 +96,28 @@ export class Claims {
         lease_until: now + leaseMs,
         lease_ms: leaseMs,
       })
-      if (claimant.isStartedForIt)
+      if (claimant.isStartedForIt) {
         t.run('UPDATE tasks_worker SET claimed_at = ? WHERE session_id = ?', [now, session.id])
+        this.core.caches.workers.changed(t, session.id)
+      }
       this.core.participation.claimed(t, run, session)
       const task = this.core.tasks.find(run.task_id, t)
       const payload = { session_id: session.id }
-      const seq = this.core.journal.write(t, who, 'task.run_claimed', { task, run: run.id, payload })
-      if (!body.start) return { run, task: { ...task, latest_event_seq: seq }, isNew: true }
+      const event = { task, run: run.id, payload }
+      if (!body.start) {
+        const seq = this.core.journal.write(t, who, 'task.run_claimed', event)
+        return { run, task: { ...task, latest_event_seq: seq }, isNew: true }
+      }
+      this.core.journal.defer(who, 'task.run_claimed', event)
       const started = moveRun(this.core, t, run, 'startByLease')
-      this.core.journal.write(t, who, 'task.run_started', { task, run: run.id })
+      this.core.journal.defer(who, 'task.run_started', { task, run: run.id })
       settle(task.id)
+      this.core.journal.flush(t)
       return { run: started, task: this.core.tasks.find(task.id, t), isNew: true }
     })
     if (!claimed) return undefined
     const { run, task } = claimed
-    if (claimed.isNew) this.tokens.keep(session.id, run.id, token)
+    if (claimed.isNew) this.tokens.keep(session.id, run.id, hash)
     return claimToWire(run, task)
   }
 
@@ -122,7 +129,7 @@ export class Claims {
 
   /** The run that the same request claimed before. Throws `AUTONOMY_LEASE_ALREADY_HELD` when another request did. */
   #held(t: Tx, settle: Settle, session: string, key: string | undefined): RunRow | undefined {
-    const run = t.get<RunRow>('SELECT * FROM tasks_run WHERE session_id = ? AND lease_until IS NOT NULL', [session])
+    const run = this.core.runs.leasedTo(session, t)
     if (!run) return undefined
     if ((run.lease_until ?? 0) <= this.core.now()) {
       this.recovery.expire(t, run, settle)

@@ -3,14 +3,14 @@ import type { Tx } from '../../../../kernel/plugin.js'
 import type { AgentRunReply, CompleteRunBody, FailRunBody, ReleaseBody, TaskLease } from '../../../../schemas/tasks.js'
 import type { SessionInfo } from '../../sessions/api.js'
 import { TaskErrors, type TaskEventName } from '../api.js'
-import type { TaskCore } from '../core.js'
+import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
 import { leaseToWire, type RunRow, runTable, runToWire, taskOf } from '../runs/run-row.js'
 import type { RunMove } from '../states.js'
 import { bounded, checked, invalid } from '../tasks/write.js'
 import { moveRun } from '../transitions.js'
 import type { Who } from '../who.js'
-import { latestWorker, resolvedWorktree } from '../workers/worker-row.js'
+import { latestWorker, resolvedWorktree, type WorkerRow, workerOf } from '../workers/worker-row.js'
 import { leaseOf } from './claims.js'
 import type { ClaimTokens } from './tokens.js'
 
@@ -42,11 +42,13 @@ export class Leases {
       const now = this.core.now()
       const ms = leaseMs ?? (seconds === 0 ? LIMITS.lease.byDefault : (run.lease_ms ?? LIMITS.lease.byDefault))
       const longer = { heartbeat_at: now, lease_until: now + ms, lease_ms: ms }
+      const after = { ...run, ...longer }
       runTable.update(t, { id }, longer)
+      this.core.runs.leaseChanged(t, run, after)
       // The new lease may be the shorter one.
       this.core.deadlines.arm('runs', longer.lease_until + LIMITS.lease.late)
       this.core.journal.write(t, who, 'task.run_lease_extended', { task: taskOf(run), run: id })
-      return leaseToWire({ ...run, ...longer })
+      return leaseToWire(after)
     })
   }
 
@@ -56,15 +58,21 @@ export class Leases {
       const run = this.#fence(t, session, id)
       const started = run.status === 'running' ? run : moveRun(this.core, t, run, 'startByLease')
       if (started !== run) {
-        this.core.journal.write(t, who, 'task.run_started', { task: taskOf(run), run: id })
+        this.core.journal.defer(who, 'task.run_started', { task: taskOf(run), run: id })
         settle(run.task_id)
       }
-      return { ...runToWire(started), ...resolvedWorktree(latestWorker(t, id), session.id) }
+      return { ...runToWire(started), ...resolvedWorktree(this.#worker(t, session, id), session.id) }
     })
   }
 
-  /** @param nextKey key of the claim that follows in the same request */
-  complete(session: SessionInfo, who: Who, id: string, body: CompleteRunBody, nextKey?: string): Promise<TaskLease> {
+  /** @param next of the claim that follows in the same request: its key, and a function that is called when it can begin */
+  complete(
+    session: SessionInfo,
+    who: Who,
+    id: string,
+    body: CompleteRunBody,
+    next?: { readonly key: string | undefined; readonly begin: () => void },
+  ): Promise<TaskLease> {
     const result = bounded('result', body.result, LIMITS.result)
     const created = body.created_task_ids ?? []
     if (created.length > LIMITS.children) throw invalid(`created_task_ids: at most ${LIMITS.children} entries`)
@@ -72,8 +80,9 @@ export class Leases {
       session,
       who,
       id,
-      { move: 'completeByLease', event: 'task.run_completed', changes: { result, next_key: nextKey ?? null } },
+      { move: 'completeByLease', event: 'task.run_completed', changes: { result, next_key: next?.key ?? null } },
       created,
+      next?.begin,
     )
   }
 
@@ -102,11 +111,15 @@ export class Leases {
     id: string,
     { move, event, changes, payload }: End,
     created: readonly string[] = [],
+    applied?: () => void,
   ): Promise<TaskLease> {
-    const ended = await this.core.write(who, (t, settle) => {
+    let isEnded = false
+    const end = (t: Tx, settle: Settle) => {
       const run = this.#fence(t, session, id)
       const task = taskOf(run)
-      if (move === 'completeByLease' && !changes?.result && this.wantsResult(t, task.id))
+      // A run without an execution profile has the default one, which requires no result.
+      const isUnproven = move === 'completeByLease' && !changes?.result && run.profiled !== 0
+      if (isUnproven && this.wantsResult(t, task.id))
         throw TaskErrors.task_result_required(
           `the execution profile of task ${task.id} requires a result to complete run ${id}; the run stays open`,
         )
@@ -125,10 +138,12 @@ export class Leases {
         const details = { task, run: id, payload: { unknown: suspected } }
         this.core.journal.write(t, who, 'task.completion.hallucination_suspected', details)
       }
-      this.core.journal.write(t, who, event, { task, run: id, ...(payload ? { payload } : {}) })
+      this.core.journal.defer(who, event, { task, run: id, ...(payload ? { payload } : {}) })
       settle(run.task_id)
+      isEnded = true
       return leaseToWire(after)
-    })
+    }
+    const ended = await this.core.write(who, end, () => isEnded && applied?.())
     if ('run_id' in ended) {
       this.tokens.forget(session.id, id)
       return ended
@@ -157,9 +172,14 @@ export class Leases {
     })
   }
 
+  /** The worker of the run, if it has the session. */
+  #worker(t: Tx, { id }: SessionInfo, run: string): WorkerRow | undefined {
+    return workerOf(this.core, t, id) ? latestWorker(t, run) : undefined
+  }
+
   /** The run, if the session holds its lease. */
   #fence(t: Tx, session: SessionInfo, id: string): RunRow {
-    const run = this.core.runs.find(id, t)
+    const run = this.core.runs.findLeased(id, t)
     if (run.session_id !== null && run.session_id !== session.id)
       throw TaskErrors.AUTONOMY_FOREIGN_RUN(`run ${id} is held by another session`)
     if (run.session_id === null || run.lease_until === null)

@@ -1,5 +1,5 @@
 import { Fault, type Tx } from '../../../../kernel/plugin.js'
-import type { CompleteLeaseBody, CompleteLeaseReply } from '../../../../schemas/tasks.js'
+import type { CompleteLeaseBody, CompleteLeaseReply, TaskLease } from '../../../../schemas/tasks.js'
 import type { SessionInfo } from '../../sessions/api.js'
 import type { TaskCore } from '../core.js'
 import { leaseToWire, type RunRow, runTable } from '../runs/run-row.js'
@@ -30,16 +30,37 @@ export class CompleteAndNext {
     this.claims.check(session, next)
     const key = checkedKey(next.idempotency_key)
     const before = key === undefined ? undefined : this.#repeated(session, id, key)
-    if (before && before.next_run !== null) return this.#asBefore(before)
-    const lease = before ? leaseToWire(before) : await this.leases.complete(session, who, id, ending, key)
+    if (before && before.next_run !== null) {
+      await this.core.kernel.db.durable()
+      return this.#asBefore(before)
+    }
+    const { durable } = before
+      ? { durable: Promise.resolve(leaseToWire(before)) }
+      : await this.#applied(begin => this.leases.complete(session, who, id, ending, { key, begin }))
+    const claiming = this.claims.next(session, who, next, signal)
+    // The completion is awaited first.
+    claiming.catch(() => {})
+    const lease = await durable
     try {
-      const claim = await this.claims.next(session, who, next, signal)
+      const claim = await claiming
       if (key !== undefined) await this.#decide(who, id, claim?.run.id ?? '')
       return { lease, next: claim ?? null }
     } catch (error) {
       if (!(error instanceof Fault)) throw error
       return { lease, next: null, next_refused: { code: error.code, message: error.message } }
     }
+  }
+
+  /**
+   * Returns when the completion is applied, with the promise that settles when it is durable. The claim begins in between: its
+   * transaction is durable after that of the completion, and both can share one sync.
+   */
+  #applied(complete: (begin: () => void) => Promise<TaskLease>) {
+    return new Promise<{ readonly durable: Promise<TaskLease> }>((resolve, reject) => {
+      // The transaction runs before `complete` returns.
+      const durable = complete(() => queueMicrotask(() => resolve({ durable })))
+      durable.catch(reject)
+    })
   }
 
   /** The run that an earlier identical request completed. */

@@ -4,7 +4,7 @@ import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
 import type { RunRow } from '../runs/run-row.js'
 import { escalate } from '../tasks/attention.js'
-import { expireBlocks } from '../tasks/blocks.js'
+import { expireBlocks, firstExpiry } from '../tasks/blocks.js'
 import { moveRun } from '../transitions.js'
 import { type Who, whoOf } from '../who.js'
 import type { ClaimTokens } from './tokens.js'
@@ -37,10 +37,10 @@ export class Recovery {
   /** When the first lease is recovered or the first transient block ends, in epoch milliseconds. */
   nextDeadline(): number | undefined {
     const { db } = this.core.kernel
-    const ends = [
-      db.row('SELECT min(lease_until) + ? FROM tasks_run WHERE lease_until IS NOT NULL', [LIMITS.lease.late]),
-      db.row('SELECT min(expires_at) FROM tasks_block WHERE cleared_at IS NULL AND expires_at IS NOT NULL'),
-    ].flatMap(row => (typeof row?.[0] === 'number' ? [row[0]] : []))
+    const lease = db.row('SELECT min(lease_until) + ? FROM tasks_run WHERE lease_until IS NOT NULL', [
+      LIMITS.lease.late,
+    ])
+    const ends = [lease?.[0], firstExpiry(this.core, db)].filter(at => typeof at === 'number')
     return ends.length === 0 ? undefined : Math.min(...ends)
   }
 
@@ -49,10 +49,11 @@ export class Recovery {
     return this.core.write(this.#who, (t, settle) => {
       expireBlocks(this.core, t, settle)
       // A clock that was set back must not extend a lease beyond its duration.
-      t.run(
+      const { changes } = t.run(
         'UPDATE tasks_run SET lease_until = ?1 + lease_ms WHERE lease_until IS NOT NULL AND lease_until > ?1 + lease_ms',
         [this.core.now()],
       )
+      if (changes > 0) this.core.runs.leasesChanged(t)
       const expired = t.all<RunRow>(
         'SELECT * FROM tasks_run WHERE lease_until IS NOT NULL AND lease_until <= ? ORDER BY lease_until, id LIMIT +?',
         [this.core.now(), LIMITS.batch],
@@ -125,9 +126,9 @@ export class Recovery {
     if (isLive && run.lease_until === null) return
     if (isLive) {
       // The previous daemon kept the claim token in memory only.
-      const { token, hash } = this.tokens.make()
+      const hash = this.tokens.make()
       moveRun(this.core, t, run, 'adopt', { token_hash: hash })
-      this.tokens.keep(session, id, token)
+      this.tokens.keep(session, id, hash)
       this.since.marked_running++
     } else if (run.status === 'claimed') {
       this.#requeue(t, run, 'daemon_restarted', settle)

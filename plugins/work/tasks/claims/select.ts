@@ -1,4 +1,4 @@
-import type { Reads, SqlValue } from '../../../../kernel/plugin.js'
+import type { Reads } from '../../../../kernel/plugin.js'
 import type { SessionInfo } from '../../sessions/api.js'
 import type { Wants } from '../runs/reserve.js'
 import type { RunRow } from '../runs/run-row.js'
@@ -32,40 +32,44 @@ export function selectRun(reads: Reads, claimant: Claimant): RunRow | undefined 
     const fits = run && claimant.places.includes(run.place) && run.priority >= claimant.priorityMin
     return fits && (claimant.isStartedForIt || suits(wantsOf(run), claimant)) ? run : undefined
   }
-  const found = claimant.places.flatMap(workspaceId => [
-    free(reads, workspaceId, claimant),
-    choosy(reads, workspaceId, claimant),
-  ])
+  const found = claimant.places.flatMap(workspaceId => {
+    const rows = first(reads, workspaceId, claimant)
+    const free = rows[0]?.wants === null ? rows.shift() : undefined
+    return [free, choosy(reads, workspaceId, claimant, rows)]
+  })
   return found.reduce((best, run) => (run && (!best || isBefore(run, best, claimant)) ? run : best), undefined)
 }
 
-/** The first run without requirements: one index lookup. */
-function free(reads: Reads, workspaceId: string, { priorityMin }: Claimant): RunRow | undefined {
-  return reads.get<RunRow>(
-    `SELECT * FROM tasks_run WHERE place = ? AND ${CLAIMABLE} AND wants IS NULL AND priority >= ? ORDER BY ${ORDER} LIMIT 1`,
-    [workspaceId, priorityMin],
+const FROM = `SELECT * FROM tasks_run WHERE place = ? AND ${CLAIMABLE} AND priority >= ?`
+
+/** The first run without requirements, and the first window of those with requirements: two index lookups. */
+function first(reads: Reads, workspaceId: string, { priorityMin }: Claimant): RunRow[] {
+  return reads.all<RunRow>(
+    `SELECT * FROM (${FROM} AND wants IS NULL ORDER BY ${ORDER} LIMIT 1)
+     UNION ALL SELECT * FROM (${FROM} AND wants IS NOT NULL ORDER BY ${ORDER} LIMIT ${WINDOW})`,
+    [workspaceId, priorityMin, workspaceId, priorityMin],
   )
 }
 
-/** The first suitable run with requirements. All runs of one priority are checked, since one may prefer this session. */
-function choosy(reads: Reads, workspaceId: string, claimant: Claimant): RunRow | undefined {
+/**
+ * The first suitable run with requirements. All runs of one priority are checked, since one may prefer this session.
+ * @param rows the first window
+ */
+function choosy(reads: Reads, workspaceId: string, claimant: Claimant, rows: readonly RunRow[]): RunRow | undefined {
   let best: RunRow | undefined
-  let after: readonly SqlValue[] = [Number.MAX_SAFE_INTEGER, 0, '']
-  for (;;) {
-    const rows = reads.all<RunRow>(
-      `SELECT * FROM tasks_run WHERE place = ? AND ${CLAIMABLE} AND wants IS NOT NULL AND priority >= ?
-         AND (-priority, queued_at, id) > (-?, ?, ?) ORDER BY ${ORDER} LIMIT ${WINDOW}`,
-      [workspaceId, claimant.priorityMin, ...after],
-    )
-    for (const run of rows) {
+  for (let window = rows; ; ) {
+    for (const run of window) {
       if (best && run.priority < best.priority) return best
       if (!suits(wantsOf(run), claimant)) continue
       if (!best || isBefore(run, best, claimant)) best = run
       if (prefers(best, claimant)) return best
     }
-    const last = rows.at(-1)
-    if (!last || rows.length < WINDOW) return best
-    after = [last.priority, last.queued_at, last.id]
+    const last = window.at(-1)
+    if (!last || window.length < WINDOW) return best
+    window = reads.all<RunRow>(
+      `${FROM} AND wants IS NOT NULL AND (-priority, queued_at, id) > (-?, ?, ?) ORDER BY ${ORDER} LIMIT ${WINDOW}`,
+      [workspaceId, claimant.priorityMin, last.priority, last.queued_at, last.id],
+    )
   }
 }
 

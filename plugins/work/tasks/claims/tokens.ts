@@ -4,32 +4,32 @@ import type { RunRow } from '../runs/run-row.js'
 
 const BYTES = 32
 
-/** The claim tokens of active leases. Tokens exist in the memory of the daemon only; the store has their hashes. */
+/**
+ * The claim tokens of active leases. The store and the memory of this daemon have their hashes only: a lease is valid while both
+ * have the same one.
+ */
 export class ClaimTokens {
-  readonly #tokens = new Map<string, string>()
+  readonly #hashes = new Map<string, string>()
 
   constructor(private readonly ids: Ids) {}
 
-  /** A new token and the hash that is stored and shown. */
-  make(): { readonly token: string; readonly hash: string } {
+  /** The hash of a new token, which is stored and shown. */
+  make(): string {
     const token = `tclaim_${this.ids.hex(BYTES)}`
-    return { token, hash: hashOf(token) }
+    return `sha256:${createHash('sha256').update(token).digest('hex')}`
   }
 
   /** Records the token of a claimed run. */
-  keep(session: string, run: string, token: string): void {
-    this.#tokens.set(`${session}/${run}`, token)
+  keep(session: string, run: string, hash: string): void {
+    this.#hashes.set(`${session}/${run}`, hash)
   }
 
   forget(session: string, run: string): void {
-    this.#tokens.delete(`${session}/${run}`)
+    this.#hashes.delete(`${session}/${run}`)
   }
 
   /** Whether the token of the session matches the stored hash of the run. */
   fits(session: string, { id, token_hash: hash }: RunRow): boolean {
-    const token = this.#tokens.get(`${session}/${id}`)
-    return token !== undefined && hashOf(token) === hash
+    return hash !== null && this.#hashes.get(`${session}/${id}`) === hash
   }
 }
-
-const hashOf = (token: string) => `sha256:${createHash('sha256').update(token).digest('hex')}`

@@ -111,6 +111,7 @@ export class Profiles {
   /** Queued runs get the requirements of the new profile. Other runs only record that there is one, in case they are requeued. */
   #spread(t: Tx, task: TaskRow, profiled: boolean): void {
     t.run('UPDATE tasks_run SET profiled = ? WHERE task_id = ?', [Number(profiled), task.id])
+    this.core.runs.leasesChanged(t)
     this.core.reservations.spread(t, task)
   }
 }

@@ -98,14 +98,27 @@ export function askedChannel(task: TaskRow, requests: Pick<RunWish, 'request' | 
   return request?.mode === 'live' && request.channel_strategy === 'named' ? request.channel_id : null
 }
 
+/** Most runs have one of a few participations, and a reply shows it several times. */
+const parsed = new Map<string, ResolvedParticipation>()
+
+/** The resolved participation of a run; null for a run of an earlier version. */
+export function participationOf({ participation: text }: Pick<RunRow, 'participation'>): ResolvedParticipation | null {
+  if (text === null) return null
+  const known = parsed.get(text)
+  if (known) return known
+  if (parsed.size >= 100) parsed.clear()
+  const participation: ResolvedParticipation = JSON.parse(text)
+  parsed.set(text, participation)
+  return participation
+}
+
 /** Kinds of messages in the channel of a run. */
 const MESSAGE_KINDS = ['status', 'request', 'reply', 'blocker', 'handoff', 'result', 'review_request'] as const
 
 /** The channel in which the agents of a run coordinate; undefined for a local run. */
 export function channelOfRun({ id, task_id, participation }: RunRow): CoordinationChannel | undefined {
-  if (participation === null) return undefined
-  const resolved = JSON.parse(participation) as ResolvedParticipation
-  if (resolved.mode !== 'live') return undefined
+  const resolved = participationOf({ participation })
+  if (resolved?.mode !== 'live') return undefined
   const { channel_id: channel, workspace_id } = resolved
   return {
     ...{ id: channel, display_name: channel, run_id: id, task_id, workspace_id },

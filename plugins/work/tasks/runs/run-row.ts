@@ -1,6 +1,5 @@
 import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
 import { iso } from '../../../../kernel/plugin.js'
-import type { ResolvedParticipation } from '../../../../schemas/network.js'
 import type {
   ActiveRun,
   InboxRun,
@@ -12,7 +11,7 @@ import type {
 } from '../../../../schemas/tasks.js'
 import { optionalMember } from '../rows.js'
 import { actorToWire, refToWire } from '../who.js'
-import { channelOfRun } from './participation.js'
+import { channelOfRun, participationOf } from './participation.js'
 
 const { integer, text, time } = column
 
@@ -95,8 +94,6 @@ export const taskOf = ({ task_id: id, place: workspaceId }: RunRow) => ({
 const timeOf = (at: number | null) => (at === null ? null : iso(at))
 const claimantOf = ({ claimed_by_kind: kind, claimed_by_ref: ref }: RunRow): TaskActor | null =>
   kind === null ? null : actorToWire(kind, ref)
-const participationOf = ({ participation }: RunRow): ResolvedParticipation | null =>
-  participation === null ? null : JSON.parse(participation)
 
 /** The inbox fields of a run. */
 export function runFacts(row: RunRow, maxAttempts: number): InboxRun {

@@ -1,6 +1,7 @@
 import { shown } from '../../../../kernel/kit/text.js'
-import type { Db, Reads, SqlValue } from '../../../../kernel/plugin.js'
+import type { Db, Reads, SqlValue, Tx } from '../../../../kernel/plugin.js'
 import { TaskErrors } from '../api.js'
+import { Cache } from '../cache.js'
 import { latestRuns } from './latest.js'
 import type { RunRow } from './run-row.js'
 
@@ -15,7 +16,15 @@ export interface RunFilter {
 
 /** Reads runs, also inside of transactions. */
 export class RunStore {
-  constructor(private readonly db: Db) {}
+  /** The runs that sessions hold. */
+  readonly #leased: Cache<RunRow>
+  /** Whether a session holds a run. */
+  readonly #holds: Cache<boolean>
+
+  constructor(private readonly db: Db) {
+    this.#leased = new Cache(db)
+    this.#holds = new Cache(db)
+  }
 
   get(id: string, reads: Reads = this.db): RunRow | undefined {
     return reads.get<RunRow>('SELECT * FROM tasks_run WHERE id = ?', [id])
@@ -26,6 +35,38 @@ export class RunStore {
     const row = this.get(id, reads)
     if (!row) throw TaskErrors.task_run_not_found(`task run not found: ${shown(id)}`)
     return row
+  }
+
+  /** {@link find} for the request of a lease holder. */
+  findLeased(id: string, t: Tx): RunRow {
+    return this.#leased.get(id) ?? this.find(id, t)
+  }
+
+  /** The run that a session holds. */
+  leasedTo(session: string, t: Tx): RunRow | undefined {
+    const find = () =>
+      t.get<RunRow>('SELECT * FROM tasks_run WHERE session_id = ? AND lease_until IS NOT NULL', [session])
+    let run: RunRow | undefined
+    const holds = this.#holds.read(session, () => {
+      run = find()
+      return run !== undefined
+    })
+    return holds ? (run ?? find()) : undefined
+  }
+
+  /** Has to be called for each change of a run that is or was leased. */
+  leaseChanged(t: Tx, before: RunRow, after: RunRow): void {
+    const [from, to] = [holderOf(before), holderOf(after)]
+    if (from === null && to === null) return
+    this.#leased.changed(t, after.id, to === null ? undefined : after)
+    if (from === to) return
+    if (from !== null) this.#holds.changed(t, from, false)
+    if (to !== null) this.#holds.changed(t, to, true)
+  }
+
+  /** Has to be called for a change of many runs that may be leased. */
+  leasesChanged(t: Tx): void {
+    this.#leased.changedAll(t)
   }
 
   /** The runs of a task, newest first. */
@@ -86,3 +127,7 @@ export class RunStore {
     return Number(highest ?? 0) + 1
   }
 }
+
+/** The session that has the lease of a run. */
+const holderOf = ({ lease_until: until, session_id: session }: RunRow): string | null =>
+  until === null ? null : session

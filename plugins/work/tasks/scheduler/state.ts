@@ -28,7 +28,7 @@ export class SchedulerState {
 
   /** The same within a transaction. */
   pausedIn(reads: Reads): boolean {
-    return isPaused(reads)
+    return this.core.caches.paused.read(ID, () => isPaused(reads))
   }
 
   /** Stops new claims; active runs continue. */
@@ -41,6 +41,7 @@ export class SchedulerState {
          ON CONFLICT (id) DO UPDATE SET paused_at = ifnull(paused_at, ?2), paused_by = ?3, paused_reason = ?4, updated_at = ?2`,
         [ID, now, who.by.ref, reason ?? null],
       )
+      this.core.caches.paused.changed(t, ID)
       this.core.kernel.needs.events.emit(t, SchedulerPaused, { reason }, { actor: who.actor })
     })
   }
@@ -52,6 +53,7 @@ export class SchedulerState {
         'UPDATE tasks_scheduler SET paused_at = NULL, paused_by = NULL, paused_reason = NULL, updated_at = ? WHERE id = ?',
         [this.core.now(), ID],
       )
+      this.core.caches.paused.changed(t, ID)
       this.core.kernel.needs.events.emit(t, SchedulerResumed, { reason }, { actor: who.actor })
       this.core.kernel.db.onDurable(t, () => {
         this.core.tellClaimable()

@@ -1,7 +1,7 @@
 import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
 import { shown } from '../../../../kernel/kit/text.js'
-import { iso, type Tx } from '../../../../kernel/plugin.js'
+import { iso, type Reads, type Tx } from '../../../../kernel/plugin.js'
 import type { CreateBlockBody, TaskActor, TaskBlock } from '../../../../schemas/tasks.js'
 import { TaskErrors } from '../api.js'
 import type { Settle, TaskCore } from '../core.js'
@@ -76,6 +76,7 @@ export class Blocks {
         clear_note: null,
       }
       blockTable.insert(t, row)
+      this.core.caches.expiry.changed(t, '')
       this.core.deadlines.arm('runs', expires ?? undefined)
       const payload = { block_id: row.id, kind: row.kind, reason }
       this.core.journal.write(t, who, 'task.block.created', { task, payload, ...this.#runOf(t, id, body.run_id) })
@@ -127,11 +128,21 @@ function clear(core: TaskCore, t: Tx, who: Who, block: BlockRow, note: string | 
     clear_note: note,
   }
   blockTable.update(t, { id: block.id }, changes)
+  core.caches.expiry.changed(t, '')
   return { ...block, ...changes }
+}
+
+/** When the first transient block ends, in epoch milliseconds. */
+export function firstExpiry({ caches }: TaskCore, reads: Reads): number | undefined {
+  const sql = 'SELECT min(expires_at) FROM tasks_block WHERE cleared_at IS NULL AND expires_at IS NOT NULL'
+  const { at } = caches.expiry.read('', () => ({ at: (reads.row(sql)?.[0] ?? null) as number | null }))
+  return at ?? undefined
 }
 
 /** Clears the transient blocks that are over. */
 export function expireBlocks(core: TaskCore, t: Tx, settle: Settle): void {
+  const first = firstExpiry(core, t)
+  if (first === undefined || first > core.now()) return
   const who = whoOf(core.kernel.actor)
   const over = blockTable.query(
     t,

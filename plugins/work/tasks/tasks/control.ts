@@ -107,6 +107,7 @@ export class TaskControl {
       tasks.moved(t, task.scope, task.status, undefined)
       for (const [table, column] of BELONGINGS) t.run(`DELETE FROM ${table} WHERE ${column} = ?`, [id])
       t.run("DELETE FROM tasks_budget WHERE kind = 'task' AND ref = ?", [id])
+      this.core.rowsMoved(t)
       settle(...dependents)
       // The remaining children may complete the parent.
       settle(...this.core.reconciler.rollUp(t, who, task.parent_task_id))

@@ -25,16 +25,15 @@ export class Reconciler {
     const consequences: Consequences = { enqueue: [], claimable: false }
     const waiting = [...ids]
     for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
-      const before = this.core.tasks.get(id, t)
-      if (!before) continue
-      waiting.push(...this.#one(t, who, before, consequences))
+      const found = this.core.tasks.getHeld(id, t)
+      if (found) waiting.push(...this.#one(t, who, found.task, found.isHeld, consequences))
     }
     return consequences
   }
 
   /** Returns the tasks whose status may change as a result. */
-  #one(t: Tx, who: Who, before: TaskRow, consequences: Consequences): string[] {
-    const { facts, latest, queued } = this.#facts(t, before)
+  #one(t: Tx, who: Who, before: TaskRow, isHeld: boolean, consequences: Consequences): string[] {
+    const { facts, latest, queued } = this.#facts(t, before, isHeld)
     const status = deriveStatus(facts)
     const claimable = !facts.blocked && !facts.needsAttention && status !== 'draft' && !FINAL_TASK.has(status)
     const claimableChanged = claimable !== (before.claimable === 1)
@@ -114,7 +113,7 @@ export class Reconciler {
     ) ?? [0]
     const left = children === 0 || children !== completed
     if (left) return []
-    const { facts } = this.#facts(t, parent)
+    const { facts } = this.#facts(t, parent, this.core.tasks.holds(parent, t).length > 0)
     const isOpen = facts.working || facts.waiting || facts.stuck || needsParts(facts)
     return isOpen ? [] : this.#move(t, who, parent, 'completed')
   }
@@ -122,6 +121,7 @@ export class Reconciler {
   #facts(
     t: Tx,
     task: TaskRow,
+    isHeld: boolean,
   ): { readonly facts: TaskFacts; readonly latest: readonly RunRow[]; readonly queued: boolean } {
     const runs = this.core.runs.all(task.id, t)
     const latest = latestRuns(runs)
@@ -133,7 +133,7 @@ export class Reconciler {
       stuck: is('needs_attention'),
       ...outcomeOf(latest, task.max_attempts),
       needsAttention: task.attention_at !== null && !isOfParts(task.attention_reason),
-      blocked: this.core.tasks.holds(task, t).length > 0,
+      blocked: isHeld,
     }
     return { facts, latest, queued: is('queued') }
   }

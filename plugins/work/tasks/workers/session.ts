@@ -4,7 +4,7 @@ import type { TaskCore } from '../core.js'
 import { agentFor, type Profiles } from '../profiles/profiles.js'
 import { whoOf } from '../who.js'
 import type { Coordinators } from './coordinators.js'
-import { type WorkerRow, workerTable } from './worker-row.js'
+import { changeWorker, type WorkerRow } from './worker-row.js'
 
 /** Starts the session for a run, in a worktree if the profile requires one. Cleans up when it throws. */
 export async function startSession(
@@ -42,9 +42,7 @@ export async function startSession(
     })
     const { undo: _, warnings: __, ...worktreeRecord } = worktree ?? {}
     const text = worktree ? JSON.stringify(worktreeRecord) : null
-    await core.write(whoOf(actor), t =>
-      workerTable.update(t, { id: worker.id }, { session_id: session.id, worktree: text }),
-    )
+    await core.write(whoOf(actor), t => changeWorker(core, t, worker.id, { session_id: session.id, worktree: text }))
     if (request.provider === undefined || request.provider === session.provider) {
       coordinators.spawned(run, session)
       return { session, branch: worktree?.branch }

@@ -1,6 +1,7 @@
 import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
-import { iso, type Reads } from '../../../../kernel/plugin.js'
+import { iso, type Reads, type Tx } from '../../../../kernel/plugin.js'
 import type { SessionWorktree } from '../../sessions/api.js'
+import type { TaskCore } from '../core.js'
 import { optionalMember } from '../rows.js'
 
 const { integer, text, time } = column
@@ -46,11 +47,24 @@ export const worktreeOf = ({ worktree }: WorkerRow): SessionWorktree | undefined
 export const latestWorker = (reads: Reads, run: string): WorkerRow | undefined =>
   reads.get<WorkerRow>('SELECT * FROM tasks_worker WHERE run_id = ? ORDER BY started_at DESC, id DESC LIMIT 1', [run])
 
-/** The run that a session was started for, while its worker is open. */
-export function offeredTo(reads: Reads, session: string): string | undefined {
-  const row = reads.row('SELECT run_id FROM tasks_worker WHERE session_id = ? AND ended_at IS NULL', [session])
-  return row && String(row[0])
+export function changeWorker({ caches }: TaskCore, t: Tx, id: string, changes: Partial<WorkerRow>): void {
+  workerTable.update(t, { id }, changes)
+  // Workers change rarely, and are cached by their session.
+  caches.workers.changedAll(t)
 }
+
+/** The run that a session was started for, while its worker is open. */
+export function offeredTo(core: TaskCore, session: string): string | undefined {
+  const row = workerOf(core, core.kernel.db, session)
+  return row && row.ended_at === null ? row.run_id : undefined
+}
+
+/** The worker of a session that was started for a run. */
+export const workerOf = ({ caches }: TaskCore, reads: Reads, session: string): WorkerRow | undefined =>
+  caches.workers.read(
+    session,
+    () => reads.get<WorkerRow>('SELECT * FROM tasks_worker WHERE session_id = ?', [session]) ?? null,
+  ) ?? undefined
 
 /** The worktree of a run. */
 export function runWorktree(row: WorkerRow | undefined) {

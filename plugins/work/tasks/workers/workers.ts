@@ -16,7 +16,7 @@ import type { Coordinators } from './coordinators.js'
 import type { Ladder } from './ladder.js'
 import { ERROR_CHARS, promptOf, reminderOf } from './prompt.js'
 import { startSession } from './session.js'
-import { type WorkerRow, workerTable, worktreeOf } from './worker-row.js'
+import { changeWorker, type WorkerRow, worktreeOf } from './worker-row.js'
 
 /** How long waiting sessions can claim a new run before a session is started for it. */
 const OFFER_MS = 250
@@ -256,7 +256,7 @@ export class Workers {
 
   /** Ends a worker: stops its session, which requeues an open run, and commits its worktree, or removes an unused one. */
   async #end(worker: WorkerRow, error?: string): Promise<void> {
-    const { actor, needs, log } = this.core.kernel
+    const { needs, log } = this.core.kernel
     const row = this.#row(worker)
     const reason = error === undefined ? 'completed' : 'error'
     if (row.session_id !== null)
@@ -273,13 +273,13 @@ export class Workers {
       failed: Number(error !== undefined),
       error: error === undefined ? null : clip(error, ERROR_CHARS),
     }
-    await this.core.write(whoOf(actor), t => workerTable.update(t, { id: worker.id }, changes))
+    await this.#change(worker, changes)
     this.coordinators.ended(row, error)
   }
 
   /** Removes the worktree made for a session that failed before it changed anything. */
   async #discard(worker: WorkerRow): Promise<boolean> {
-    const { actor, needs, log } = this.core.kernel
+    const { needs, log } = this.core.kernel
     const worktree = worktreeOf(this.#row(worker))
     if (!worktree?.branch.startsWith(`svc/${worker.run_id}`)) return false
     try {
@@ -288,18 +288,18 @@ export class Workers {
       log.warn(`the unused worktree ${worktree.folder} was not removed: ${messageOf(error)}`)
       return false
     }
-    await this.core.write(whoOf(actor), t => workerTable.update(t, { id: worker.id }, { worktree: null }))
+    await this.#change(worker, { worktree: null })
     return true
   }
 
   /** Commits uncommitted changes in the worktree. */
   async #save(worker: WorkerRow): Promise<void> {
-    const { actor, needs, log } = this.core.kernel
+    const { needs, log } = this.core.kernel
     const worktree = worktreeOf(this.#row(worker))
     if (!worktree) return
     try {
       const commit = await needs.sessions.worktrees.save(worktree, `Uncommitted changes of run ${worker.run_id}`)
-      await this.core.write(whoOf(actor), t => workerTable.update(t, { id: worker.id }, { commit_id: commit }))
+      await this.#change(worker, { commit_id: commit })
     } catch (error) {
       log.warn(
         `uncommitted changes of run ${worker.run_id} in ${worktree.folder} were not committed: ${messageOf(error)}`,
@@ -307,15 +307,19 @@ export class Workers {
     }
   }
 
+  #change({ id }: WorkerRow, changes: Partial<WorkerRow>): Promise<void> {
+    return this.core.write(whoOf(this.core.kernel.actor), t => changeWorker(this.core, t, id, changes))
+  }
+
   #row({ id }: WorkerRow): WorkerRow {
     return this.core.kernel.db.get<WorkerRow>('SELECT * FROM tasks_worker WHERE id = ?', [id]) as WorkerRow
   }
 
   #forget({ id }: WorkerRow): Promise<void> {
-    return this.core.write(
-      whoOf(this.core.kernel.actor),
-      t => void t.run('DELETE FROM tasks_worker WHERE id = ?', [id]),
-    )
+    return this.core.write(whoOf(this.core.kernel.actor), t => {
+      t.run('DELETE FROM tasks_worker WHERE id = ?', [id])
+      this.core.caches.workers.changedAll(t)
+    })
   }
 }
 
