@@ -178,6 +178,11 @@ export interface RouteDefinition<
   /** Serves while the disk is full, because it stops or frees something. GET routes always do. */
   readonly essential?: boolean
   /**
+   * The reply shows only what transactions of the handler have read or written, and the handler awaits them. By default a reply also
+   * waits for the transactions of other requests, of which it may show something.
+   */
+  readonly durable?: boolean
+  /**
    * The route shows or stops running parts of the daemon. `admit` calls no drop-in for the operator's requests to it over the Unix
    * socket: a drop-in whose tap fails or refuses must not keep the operator from disabling it.
    */

@@ -96,7 +96,7 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
           await opened(result, call, carry)
           return reply.hijack()
         }
-        await (route.method === 'GET' ? durableToRead(context) : db.durable())
+        if (!route.durable) await (route.method === 'GET' ? durableToRead(context) : db.durable())
         for (const [name, value] of Object.entries(result.headers ?? {})) validateHeaderValue(name, value)
         reply.code(result.status)
         const declared = route.replies[result.status]

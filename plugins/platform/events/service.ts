@@ -46,14 +46,9 @@ export class EventsService {
     const { verb, actor } = written.change
     const record = verb === 'put' ? written.change.after : written.change.before
     const { kind, id, version } = record
-    const created = verb === 'put' && version === 1
-    const event = this.log.emit(
-      t,
-      verb === 'put' ? RecordPut : RecordDeleted,
-      { kind, id, version, ...(created ? { created } : {}) },
-      { actor, scope: record.scope.id, subject: `${kind}/${id}` },
-    )
-    written.event = event.id
+    const about = { actor, scope: record.scope.id, subject: `${kind}/${id}` }
+    const payload = { kind, id, version, ...(verb === 'put' && version === 1 ? { created: true } : {}) }
+    written.event = this.log.emit(t, verb === 'put' ? RecordPut : RecordDeleted, payload, about).id
   }
 
   /** Emits an event about a plugin that started or stopped after the boot, or failed. */

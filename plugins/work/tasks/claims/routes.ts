@@ -39,6 +39,7 @@ const common = {
   method: 'POST',
   headers,
   origins: [AGENT_SESSION],
+  durable: true,
   invalid: 422,
 } as const
 
