@@ -21,6 +21,8 @@ interface Side {
   readonly name: string
   fill(count: number): Promise<void>
   run(claimants: number, cycles: number): Promise<number>
+  /** Completions with the next claim a second; claimants that did so can no longer run cycles. */
+  runNext?(claimants: number, count: number): Promise<number>
   close(): Promise<void>
 }
 
@@ -65,8 +67,37 @@ export async function benchTasks(context: Context): Promise<void> {
       rows.push(...(beside.length > 0 ? beside : [row]))
     }
   }
+  rows.push(
+    ...(await nextRows(
+      quick,
+      socket,
+      others.find(({ name }) => name === 'PostgreSQL'),
+    )),
+  )
   for (const side of sides) await side.close()
   report.section('Tasks and leases, cycles a second beside queues that are as durable', rows)
+}
+
+/** A worker that completes a task and takes the next one: one request here, one transaction there. */
+async function nextRows(quick: boolean, ours: Side, theirs: Side | undefined): Promise<Row[]> {
+  const rows: Row[] = []
+  for (const claimants of CLAIMANTS) {
+    const count = (quick ? 50 : 200) * (claimants === 1 ? 1 : claimants === 8 ? 3 : 6)
+    const sides = [ours, ...(theirs ? [theirs] : [])].map(side => async () => {
+      await side.fill(count)
+      return (await side.runNext?.(claimants, count)) ?? Number.NaN
+    })
+    const [own = [], other] = (await inTurn((quick ? 1 : 3) + 1, sides)).map(each => each.slice(1))
+    const by = `${claimants} claimant${claimants > 1 ? 's' : ''}`
+    const row = { what: `complete and claim the next over the socket, ${by}`, ours: perSecond(median(own)) }
+    if (!other) rows.push(row)
+    else {
+      const ratio = ratioOf(own, other)
+      const baseline = `PostgreSQL, one transaction: ${perSecond(median(other))}`
+      rows.push({ ...row, baseline, ratio, value: ratio, target: { atLeast: 0.7 } })
+    }
+  }
+  return rows
 }
 
 async function ourProcess({ temp, program }: Context): Promise<Side> {
@@ -147,6 +178,7 @@ async function loadOf({ program }: Context, name: string, at: QueueAt, stop: () 
     name,
     fill: count => child.call('fill', count),
     run: (claimants, cycles) => child.call('run', claimants, cycles),
+    runNext: (claimants, count) => child.call('runNext', claimants, count),
     close: async () => {
       await child.call('close')
       await child.kill()

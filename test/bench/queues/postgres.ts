@@ -39,6 +39,7 @@ export async function postgresQueue(bench: string, folder: string, claimants: nu
   )
   for (const client of clients) await client.connect()
   const first = clients[0] as Client
+  const claimed = new Map<number, unknown>()
   await first.query(SCHEMA)
   return {
     fill: async count => {
@@ -55,6 +56,16 @@ export async function postgresQueue(bench: string, folder: string, claimants: nu
       const [row] = await step('claim', CLAIM, [n, LEASE_MS])
       await step('heartbeat', HEARTBEAT, [row?.id, n, LEASE_MS])
       await step('complete', COMPLETE, [row?.id, n])
+    },
+    next: async n => {
+      const client = clients[n] as Client
+      const held = claimed.get(n)
+      await client.query({ name: 'begin', text: 'BEGIN', values: [] })
+      if (held !== undefined) await client.query({ name: 'complete', text: COMPLETE, values: [held, n] })
+      const { rows } = await client.query({ name: 'claim', text: CLAIM, values: [n, LEASE_MS] })
+      await client.query({ name: 'commit', text: 'COMMIT', values: [] })
+      if (!rows[0]) throw new Error('PostgreSQL: there is nothing to claim')
+      claimed.set(n, rows[0].id)
     },
     close: async () => {
       for (const client of clients) await client.end()

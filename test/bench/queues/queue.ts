@@ -4,6 +4,8 @@ export interface Queue {
   fill(count: number): Promise<void>
   /** Claims one, extends the lease and completes it; throws when there is none. */
   cycle(claimant: number): Promise<void>
+  /** Completes what the claimant has claimed and claims the next one in one request or transaction; the first time it only claims. */
+  next?(claimant: number): Promise<void>
   close(): Promise<void>
 }
 

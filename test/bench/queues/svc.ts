@@ -48,6 +48,7 @@ export function svcQueue(socketPath: string, token: string, sessions: readonly s
   const agents = Array.from({ length: most }, () => new http.Agent({ keepAlive: true, maxSockets: 1 }))
   const send = (lane: number, path: string, body: string, session?: string) =>
     post({ socketPath, path, body, agent: agents[lane], session, token })
+  const claimed = new Map<number, string>()
   const task = JSON.stringify({ title: WORK, scope: 'global' })
   return {
     fill: count =>
@@ -60,6 +61,16 @@ export function svcQueue(socketPath: string, token: string, sessions: readonly s
       const { id } = JSON.parse(await send(n, '/api/agent/tasks/claim-next', '{}', session)).claim.run
       await send(n, `/api/agent/tasks/${id}/heartbeat`, '{}', session)
       await send(n, `/api/agent/tasks/${id}/complete`, '{}', session)
+    },
+    next: async n => {
+      const session = sessions[n]
+      const held = claimed.get(n)
+      const reply =
+        held === undefined
+          ? JSON.parse(await send(n, '/api/agent/tasks/claim-next', '{}', session)).claim
+          : JSON.parse(await send(n, `/api/agent/tasks/${held}/complete`, '{"next":{}}', session)).next
+      if (!reply) throw new Error('there is nothing to claim')
+      claimed.set(n, reply.run.id)
     },
     close: async () => {
       for (const agent of agents) agent.destroy()
