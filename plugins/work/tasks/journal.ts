@@ -1,8 +1,8 @@
 import { column, type RowOf, table } from '../../../kernel/kit/table.js'
 import { sqlName } from '../../../kernel/kit/text.js'
-import type { PluginKernel, Tx } from '../../../kernel/plugin.js'
+import type { PluginKernel, SqlValue, Tx } from '../../../kernel/plugin.js'
 import type { TaskEvent } from '../../../schemas/tasks.js'
-import type { Events } from '../../platform/events/api.js'
+import type { Emission, Events } from '../../platform/events/api.js'
 import { type TaskEventName, TaskEvents } from './api.js'
 import { LIMITS } from './limits.js'
 import { json } from './rows.js'
@@ -36,15 +36,16 @@ export interface Told {
   readonly changes?: Partial<TaskRow>
 }
 
-interface Deferred extends Told {
+interface Deferred {
   readonly who: Who
   readonly name: TaskEventName
   readonly at: number
+  readonly told: Told
 }
 
 /** The change of a task by its events in one transaction. */
 interface Mark {
-  readonly columns: Partial<TaskRow>
+  readonly columns: { -readonly [K in keyof TaskRow]?: TaskRow[K] }
   /** Number of events. */
   readonly count: number
   /** Number of events before the transaction. */
@@ -76,7 +77,7 @@ export class TaskJournal {
    * for the log, for the task and for its events. Until then the row of the task does not show the event.
    */
   defer(who: Who, name: TaskEventName, told: Told): void {
-    this.#deferred.push({ who, name, at: this.kernel.clock.now(), ...told })
+    this.#deferred.push({ who, name, at: this.kernel.clock.now(), told })
   }
 
   /** Does the work of a transaction, and writes the events that it deferred. */
@@ -96,48 +97,32 @@ export class TaskJournal {
     const events = this.#deferred
     if (events.length === 0) return 0
     this.#deferred = []
-    const emitted = this.kernel.needs.events.emitAll(
-      t,
-      events.map(({ who, name, task, run, payload }) => [
-        TaskEvents[name],
-        { ...payload, task_id: task.id, ...(run === undefined ? {} : { run_id: run }) },
-        { actor: who.actor, subject: task.id, scope: task.workspace_id ?? undefined },
-      ]),
-    )
-    const rows = events.map(({ who, name, at, task, run, payload }, n): EventRow => {
-      const { id = '', seq = 0 } = emitted[n] ?? {}
-      return {
-        seq,
-        event_id: id,
-        task_id: task.id,
-        run_id: run ?? null,
-        name,
-        at,
-        actor_kind: who.by.kind,
-        actor_ref: who.by.ref,
-        origin_kind: who.origin.kind,
-        origin_ref: who.origin.ref,
-        payload: json(payload),
-      }
-    })
-    insertAll(t, rows)
+    const emitted = this.kernel.needs.events.emitAll(t, events.map(emissionOf))
+    const values: SqlValue[] = []
     const marks = new Map<string, Mark>()
-    for (const [n, { name, at, task, changes }] of events.entries()) {
-      const { columns, count = 0 } = marks.get(task.id) ?? {}
-      const active = name === QUIET ? {} : { last_activity_at: at }
-      marks.set(task.id, {
-        columns: { ...columns, ...changes, latest_event_seq: rows[n]?.seq ?? 0, ...active },
-        count: count + 1,
-        before: marks.get(task.id)?.before ?? task.event_count,
-      })
+    let last = 0
+    // Each member by its name: every operation of a task pays for it, and spreads cost more than the rest.
+    for (let n = 0; n < events.length; n++) {
+      const { who, name, at, told } = events[n] as Deferred
+      const { id = '', seq = 0 } = emitted[n] ?? {}
+      const { task, run = null, payload, changes } = told
+      const { by, origin } = who
+      values.push(seq, id, task.id, run, name, at, by.kind, by.ref, origin.kind, origin.ref, json(payload))
+      const before = marks.get(task.id)
+      const columns: Mark['columns'] = Object.assign(before?.columns ?? {}, changes)
+      columns.latest_event_seq = seq
+      if (name !== QUIET) columns.last_activity_at = at
+      marks.set(task.id, { columns, count: (before?.count ?? 0) + 1, before: before?.before ?? task.event_count })
+      last = seq
     }
+    t.run(insertOf(events.length), values)
     for (const [id, { columns, count, before = this.#countOf(t, id) }] of marks) {
       mark(t, id, columns, count)
       this.kernel.db.onDurable(t, () => this.wake(id))
       this.#counts.set(id, before + count)
       if (before >= LIMITS.events.kept + LIMITS.events.slack) this.#prune(t, id)
     }
-    return rows.at(-1)?.seq ?? 0
+    return last
   }
 
   /** Wakes the readers of a task: it has a new event, was deleted, or moved to the archive or back. */
@@ -179,15 +164,15 @@ export class TaskJournal {
   }
 }
 
-/** Adds the events in one statement. */
-function insertAll(t: Tx, rows: readonly EventRow[]): void {
-  const values = `(${'?, '.repeat(Object.keys(rows[0] ?? {}).length - 1)}?)`
-  const all = Array(rows.length).fill(values).join(', ')
-  t.run(
-    `INSERT INTO tasks_event (${eventTable.columns}) VALUES ${all}`,
-    rows.flatMap(row => Object.values(row)),
-  )
-}
+const emissionOf = ({ who, name, told: { task, run, payload } }: Deferred): Emission => [
+  TaskEvents[name],
+  run === undefined ? { ...payload, task_id: task.id } : { ...payload, task_id: task.id, run_id: run },
+  { actor: who.actor, subject: task.id, scope: task.workspace_id ?? undefined },
+]
+
+const INSERT = `INSERT INTO tasks_event (${eventTable.columns}) VALUES `
+const ROW = `(${eventTable.columns.replace(/\w+/g, '?')})`
+const insertOf = (count: number): string => INSERT + ROW + `, ${ROW}`.repeat(count - 1)
 
 /** Maximum number of tasks whose events are counted in memory. */
 const COUNTED = 10_000
