@@ -12,18 +12,21 @@ export interface Deliveries {
   readonly seconds: number
   /** One of them each has to have. */
   readonly statuses: readonly number[]
-  /** Each path is sent the same one again and again. */
-  readonly repeated?: boolean
+  /** Each path is sent the same one again and again, signed at this Unix time. */
+  readonly repeatedAt?: number
+  /** Sends one to each path and ends. */
+  readonly once?: boolean
 }
 
 let sent = 0
 
 const handlers = {
-  async run({ port, paths, secret, clients, seconds, statuses, repeated }: Deliveries) {
+  async run({ port, paths, secret, clients, seconds, statuses, repeatedAt, once }: Deliveries) {
     const agent = new http.Agent({ keepAlive: true, maxSockets: clients })
-    const stamp = Math.floor(Date.now() / 1000)
+    const stamp = repeatedAt ?? Math.floor(Date.now() / 1000)
+    const first = sent
     const one = () => {
-      const n = repeated ? sent++ % paths.length : sent++
+      const n = repeatedAt === undefined ? sent++ : sent++ % paths.length
       const body = JSON.stringify({
         ref: 'refs/heads/main',
         n,
@@ -57,7 +60,8 @@ const handlers = {
     let count = 0
     await Promise.all(
       Array.from({ length: clients }, async () => {
-        for (; performance.now() - began < seconds * 1000; count++) await one()
+        const goesOn = () => (once ? sent - first < paths.length : performance.now() - began < seconds * 1000)
+        for (; goesOn(); count++) await one()
       }),
     )
     agent.destroy()

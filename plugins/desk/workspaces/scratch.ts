@@ -1,4 +1,5 @@
-import { lstat, mkdir } from 'node:fs/promises'
+import { lstatSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { SCRATCH_ID, SCRATCH_NAME, WorkspaceCreated, WorkspaceErrors, WorkspaceUpdated } from './api.js'
@@ -28,8 +29,9 @@ export class Scratch {
   async use(): Promise<StoredWorkspace> {
     const { rootDir } = this
     const { actor, clock, db, needs } = this.kernel
-    await mkdir(rootDir, { recursive: true, mode: 0o700 }).catch(() => {})
-    if (!(await lstat(rootDir).catch(() => undefined))?.isDirectory())
+    // Each run of a global job or trigger comes here: a look at the folder costs less than two turns of the thread pool.
+    if (!isDirectory(rootDir)) await mkdir(rootDir, { recursive: true, mode: 0o700 }).catch(() => {})
+    if (!isDirectory(rootDir))
       throw WorkspaceErrors.workspace_root_invalid(`${rootDir} must be a directory for the workspace ${SCRATCH_NAME}`)
     const known = workspaces.get(db, { id: SCRATCH_ID })
     if (known?.rootDir === rootDir) return known
@@ -76,5 +78,13 @@ export class Scratch {
       needs.events.emit(t, WorkspaceCreated, payloadOf(made), options)
       return made
     })
+  }
+}
+
+function isDirectory(folder: string): boolean {
+  try {
+    return lstatSync(folder).isDirectory()
+  } catch {
+    return false
   }
 }

@@ -128,11 +128,15 @@ export class Webhooks {
     // A test delivery starts an agent only if the filter of the trigger includes tests.
     const isTest = isOf(scheme.test, signed.data) && !(`data.${scheme.test?.member}` in (trigger.spec.filter ?? {}))
     const keys = signed.keys.map(key => createHash('sha256').update(key).digest('hex'))
+    const fires = !isTest && matches(trigger, envelope)
+    // A duplicate is refused by a read: a transaction that is undone would cost as much as a run.
+    if (fires && this.#find(delivery)?.id === trigger.id && this.#isKnown(trigger.id, keys, now))
+      throw AutomationErrors.webhook_replayed()
     const taken = await this.kernel.db.tx(t => {
       const present = this.#find(delivery)
       if (present?.id !== trigger.id || present.version !== trigger.version) return undefined
       // A delivery without a match is not remembered: after a fix of the filter, the sender can repeat it.
-      if (isTest || !matches(trigger, envelope)) return {}
+      if (!fires) return {}
       this.#once(t, trigger.id, keys, signed.until)
       this.work.claims.room(trigger, { triggerId: trigger.id })
       const { prompt, skip } = promptOf(trigger, envelope, 1)
@@ -193,6 +197,12 @@ export class Webhooks {
       this.kernel.log.warn(`refused a delivery to trigger ${id}: ${error.message}`, { trigger: id })
       throw AutomationErrors.webhook_secret_missing()
     }
+  }
+
+  /** Whether a replay key is stored and has not expired. */
+  #isKnown(trigger: string, keys: readonly string[], now: number): boolean {
+    const sql = 'SELECT 1 FROM automation_webhook_delivery WHERE trigger_id = ? AND key = ? AND until >= ?'
+    return keys.some(key => this.kernel.db.row(sql, [trigger, key, now]) !== undefined)
   }
 
   /** Stores the replay keys. Throws 409 `webhook_replayed`. */

@@ -1,6 +1,7 @@
 import { createHmac, type Hmac } from 'node:crypto'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { Prepared } from '../../../../kernel/store/statements.js'
 import vault from '../../../../plugins/access/vault/index.js'
 import { testCases } from '../../../fixtures/cases.js'
 import type { Reply } from '../../../harness/kernel.js'
@@ -89,6 +90,27 @@ test('a signed delivery starts one session, even when it is replayed after a res
   assert.equal(coded(await second.post(hook.webhook_endpoint, body, headers)), [409, 'webhook_replayed'])
   assert.is((await second.runsOf(hook.id)).length, 1)
   await second.end()
+})
+
+test('a replayed delivery is refused without a write', async () => {
+  const b = await open()
+  const hook = await b.hook()
+  const headers = own('{}', b.clock.now())
+  assert.is((await b.post(hook.webhook_endpoint, '{}', headers)).status, 200)
+  await b.until(async () => (await b.runsOf(hook.id))[0]?.ended_at, 'it ran')
+  const written: string[] = []
+  const { rows } = Prepared.prototype
+  Prepared.prototype.rows = function (params, limit) {
+    if (this.verdict.writes && this.sql.includes('automation_')) written.push(this.sql)
+    return rows.call(this, params, limit)
+  }
+  try {
+    assert.equal(coded(await b.post(hook.webhook_endpoint, '{}', headers)), [409, 'webhook_replayed'])
+  } finally {
+    Prepared.prototype.rows = rows
+  }
+  assert.equal(written, [])
+  await b.end()
 })
 
 type Headers = Readonly<Record<string, string>>
