@@ -1,8 +1,9 @@
+import { type Dirent, type Stats, statSync } from 'node:fs'
 import { readdir, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { readRegularFile } from '../../../kernel/kit/read-file.js'
 import { shown } from '../../../kernel/kit/text.js'
-import { type Clock, messageOf } from '../../../kernel/plugin.js'
+import { type Clock, messageOf, turn } from '../../../kernel/plugin.js'
 import { isInside } from '../../desk/workspaces/api.js'
 import type { Tier } from './api.js'
 import { type Broken, type Candidate, type Findings, refusal } from './candidate.js'
@@ -23,10 +24,29 @@ const CHECKED_AT_ONCE = 128
 const TICK_MS = 100
 /** Skills that are read concurrently. */
 const PARALLEL = 16
+/** Files and folders that are compared in one turn of the event loop. */
+const LOOKS_PER_TURN = 256
 
 interface Kept {
   readonly stamp: string
   readonly found: Candidate | Broken
+}
+
+/** The content of a folder, as of its stamp. */
+interface Listing {
+  readonly stamp: string
+  /** Without hidden entries; by name. */
+  readonly entries: readonly Dirent[]
+  /** Name of the SKILL.md. */
+  readonly file: string | undefined
+  /** Whether an entry has the name of the metadata of an installation. */
+  readonly isManaged: boolean
+}
+
+/** A SKILL.md that was found. */
+interface Place {
+  readonly file: string
+  readonly isManaged: boolean
 }
 
 /** A place of skills. Links are followed inside `root`. */
@@ -43,6 +63,8 @@ export interface SkillPlace {
  */
 export class SkillFolder {
   readonly #kept = new Map<string, Kept>()
+  readonly #listings = new Map<string, Listing>()
+  #looks = 0
   #findings: Findings = { candidates: [], broken: [] }
   #lookedAt = Number.NEGATIVE_INFINITY
   #running: Promise<Findings> | undefined
@@ -76,10 +98,10 @@ export class SkillFolder {
     const found: (Candidate | Broken)[] = new Array(files.length)
     let next = 0
     const work = async () => {
-      for (let at = next++; at < files.length; at = next++) found[at] = await this.#read(files[at] as string)
+      for (let at = next++; at < files.length; at = next++) found[at] = await this.#read(files[at] as Place)
     }
     await Promise.all(Array.from({ length: Math.min(PARALLEL, files.length) }, work))
-    const known = new Set(files)
+    const known = new Set(files.map(({ file }) => file))
     for (const file of this.#kept.keys()) if (!known.has(file)) this.#kept.delete(file)
     this.#findings = {
       candidates: found.filter((one): one is Candidate => 'spec' in one),
@@ -90,9 +112,10 @@ export class SkillFolder {
   }
 
   /** SKILL.md files by path; folders without one only group others. */
-  async #skillFiles(): Promise<{ readonly files: readonly string[]; readonly broken: Broken[] }> {
+  async #skillFiles(): Promise<{ readonly files: readonly Place[]; readonly broken: Broken[] }> {
     const { folder: top, root, tier } = this.source
-    const files: string[] = []
+    const files: Place[] = []
+    const listed = new Set<string>()
     const broken: Broken[] = []
     // Resolved lazily: links are rare, and lookups happen on every tool call.
     let real: Promise<string> | undefined
@@ -102,14 +125,13 @@ export class SkillFolder {
     }
     const walk = async (folder: string, depth: number): Promise<void> => {
       if (files.length >= MAX_SKILLS) return
-      const entries = await readdir(folder, { withFileTypes: true })
-      const file = folder === top ? undefined : skillFileIn(entries.map(({ name }) => name))
-      if (file !== undefined) {
-        files.push(path.join(folder, file))
+      listed.add(folder)
+      const { entries, file, isManaged } = await this.#listing(folder)
+      if (file !== undefined && folder !== top) {
+        files.push({ file: path.join(folder, file), isManaged })
         return
       }
-      for (const entry of depth > 0 ? entries.sort((a, b) => (a.name < b.name ? -1 : 1)) : []) {
-        if (entry.name.startsWith('.')) continue
+      for (const entry of depth > 0 ? entries : []) {
         const at = path.join(folder, entry.name)
         try {
           if (entry.isSymbolicLink()) {
@@ -127,17 +149,51 @@ export class SkillFolder {
       if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR')
         broken.push({ path: top, tier, message: messageOf(error) })
     })
+    for (const folder of this.#listings.keys()) if (!listed.has(folder)) this.#listings.delete(folder)
     if (files.length >= MAX_SKILLS)
       broken.push({ path: top, tier, message: `more than ${MAX_SKILLS} skills; the others are ignored` })
     return { files, broken }
   }
 
-  async #read(file: string): Promise<Candidate | Broken> {
+  /** The content of a folder; read again only when the folder has changed: most folders never do. */
+  async #listing(folder: string): Promise<Listing> {
+    const stamp = await this.#look(folder).then(
+      found => this.#stampOf(found),
+      () => '',
+    )
+    const before = this.#listings.get(folder)
+    if (before && stamp !== '' && before.stamp === stamp) return before
+    const entries = await readdir(folder, { withFileTypes: true })
+    const names = entries.map(({ name }) => name)
+    const shownEntries = entries.filter(({ name }) => !name.startsWith('.'))
+    const listing = {
+      stamp,
+      entries: shownEntries.sort((a, b) => (a.name < b.name ? -1 : 1)),
+      file: skillFileIn(names),
+      isManaged: names.some(name => name.toLowerCase() === META_FILE),
+    }
+    this.#listings.set(folder, listing)
+    return listing
+  }
+
+  /**
+   * The state of a file or folder. The home is on a local disk, where a look takes less time than a turn of the thread pool;
+   * that of a workspace may be far away.
+   */
+  async #look(file: string): Promise<Stats> {
+    if (this.source.ofWorkspace) return stat(file)
+    if (++this.#looks % LOOKS_PER_TURN === 0) await turn()
+    return statSync(file)
+  }
+
+  async #read({ file, isManaged: mayBeManaged }: Place): Promise<Candidate | Broken> {
     const folder = path.dirname(file)
     try {
-      const isManaged = this.source.tier === 'user' && (await isThere(path.join(folder, META_FILE)))
+      const metaFile = path.join(folder, META_FILE)
+      const isManaged = this.source.tier === 'user' && mayBeManaged && (await isThere(metaFile))
       const tree = isManaged ? await listTree(folder) : undefined
-      const stamp = [await this.#stampOf(file), isManaged && (await this.#stampOf(path.join(folder, META_FILE)))]
+      const stampOf = async (one: string) => this.#stampOf(await this.#look(one))
+      const stamp = [await stampOf(file), isManaged && (await stampOf(metaFile))]
       const whole = stamp.includes('') ? '' : [...stamp, tree && stampOfTree(tree)].join('\n')
       const before = this.#kept.get(file)
       if (before && whole !== '' && before.stamp === whole) return before.found
@@ -183,9 +239,8 @@ export class SkillFolder {
   }
 
   /** Empty while the file is so new that a further change might not show. */
-  async #stampOf(file: string): Promise<string> {
-    const { dev, ino, size, mtimeMs, ctimeMs } = await stat(file)
-    return this.clock.now() - ctimeMs > TICK_MS ? [dev, ino, size, mtimeMs, ctimeMs].join(':') : ''
+  #stampOf({ dev, ino, nlink, size, mtimeMs, ctimeMs }: Stats): string {
+    return this.clock.now() - ctimeMs > TICK_MS ? [dev, ino, nlink, size, mtimeMs, ctimeMs].join(':') : ''
   }
 }
 

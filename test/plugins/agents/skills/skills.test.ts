@@ -1,9 +1,13 @@
+import fs from 'node:fs'
 import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { Clock } from '../../../../kernel/plugin.js'
+import { SkillFolder } from '../../../../plugins/agents/skills/skill-folder.js'
 import { catalogText } from '../../../../plugins/agents/skills/telling/briefing.js'
-import type { Reply } from '../../../harness/kernel.js'
+import { type Reply, temporaryFolder } from '../../../harness/kernel.js'
 import { openSkills, skillText, writeSkill } from './scene.js'
 
 test('a workspace skill overrides one of the home, which overrides a bundled one', async () => {
@@ -376,6 +380,43 @@ test('confusable names are reported in the skill, the status and doctor', async 
   assert.match((await warningsOf('review')).join(), /twice_in_tier/)
   await writeSkill(path.join(world.homeSkills, 'other'), 'deploy')
   assert.not.match((await warningsOf('deploy')).join(), /twice_in_tier/, 'two that are equal hide nothing')
+})
+
+test('folders of skills are read again only after they have changed', async () => {
+  const folder = await temporaryFolder('skills')
+  const names = ['one', 'two', 'three']
+  for (const name of names) await writeSkill(path.join(folder, 'group'), name)
+  // An hour ahead: the files are older than the resolution of file times.
+  const clock = { now: () => Date.now() + 3_600_000, monotonic: () => 0 } as Clock
+  const skills = new SkillFolder({ folder, root: folder, tier: 'user', ofWorkspace: false }, clock)
+  const found = async () => (await skills.scan(0)).candidates.map(({ name }) => name)
+  assert.equal(await found(), ['one', 'three', 'two'])
+  const { readdir } = fs.promises
+  const listed: unknown[] = []
+  fs.promises.readdir = ((...of: Parameters<typeof readdir>) => {
+    listed.push(of[0])
+    return readdir(...of)
+  }) as typeof readdir
+  syncBuiltinESMExports()
+  try {
+    assert.equal(await found(), ['one', 'three', 'two'])
+    assert.equal(listed, [])
+    await writeSkill(path.join(folder, 'group'), 'four')
+    await rm(path.join(folder, 'group', 'two', 'SKILL.md'))
+    assert.equal(await found(), ['four', 'one', 'three'])
+    assert.equal(
+      listed.map(at => path.relative(folder, String(at))),
+      ['group', 'group/four', 'group/two'],
+    )
+    await writeFile(path.join(folder, 'group', 'one', 'SKILL.md'), skillText('one', 'Other steps.'))
+    assert.is((await skills.scan(0)).candidates.find(({ name }) => name === 'one')?.spec.body.trim(), 'Other steps.')
+    await rm(path.join(folder, 'group'), { recursive: true })
+    assert.equal(await found(), [])
+  } finally {
+    fs.promises.readdir = readdir
+    syncBuiltinESMExports()
+    await rm(folder, { recursive: true })
+  }
 })
 
 test.run()
