@@ -147,6 +147,11 @@ export interface RecordFilter {
   readonly noneOf?: readonly PartyOf[]
   /** Only records whose stored spec has these values in its members. No index helps: the spec of each remaining record is read. */
   readonly members?: Readonly<Record<string, string | number | boolean>>
+  /**
+   * Only records whose stored spec is like this pattern of SQL: `%` is any text, `_` any character, and ASCII letters match whatever
+   * their case. The spec of each remaining record is read.
+   */
+  readonly like?: string
   /** Only records with a place in this range, without `above` itself. */
   readonly places?: { readonly above: number; readonly upTo: number }
   /** Only records after this key in the order of the list. */

@@ -101,7 +101,9 @@ export function conditions(filter: RecordFilter): { where: string; params: SqlVa
   }
   oneOf('', filter.anyOf)
   oneOf('NOT ', filter.noneOf)
-  // Last, because it reads the spec. A spec may be invalid JSON, from a file that was edited by hand.
+  // Last, because they read the spec. A bare parameter after LIKE would make SQLite plan anew each time, too.
+  if (filter.like) add('spec LIKE +?', filter.like)
+  // A spec may be invalid JSON, from a file that was edited by hand.
   for (const [name, value] of Object.entries(filter.members ?? {}))
     add('json_valid(spec) AND spec -> ? = ?', `$.${JSON.stringify(name)}`, JSON.stringify(value))
   return { where: where.length > 0 ? `WHERE ${where.join(' AND ')}` : '', params }
@@ -146,8 +148,11 @@ export function read(kind: string | Kind | undefined, record: StoredRecord): Sto
     if (!(cause instanceof Fault)) throw cause
     const { id, version } = record
     const text = `the stored record ${kind.name} ${id}, version ${version}, is not valid: ${cause.message}; write it again or delete it`
-    const { details } = cause
-    throw RecordErrors.invalid_spec(text, { details, next: `svc resource get ${kind.name} ${id}`, cause })
+    throw RecordErrors.invalid_spec(text, {
+      details: cause.details,
+      next: `svc resource get ${kind.name} ${id}`,
+      cause,
+    })
   }
 }
 

@@ -141,8 +141,7 @@ export class RecordStore implements Records {
   }
 
   kinds(): { name: string; registered: boolean; onDemand: boolean; count: number }[] {
-    const rows = this.db.rows('SELECT kind, count(*) FROM kernel_record GROUP BY kind')
-    const counts = new Map(rows as [string, number][])
+    const counts = new Map(this.db.rows('SELECT kind, count(*) FROM kernel_record GROUP BY kind') as [string, number][])
     const names = [...new Set([...this.#kinds.keys(), ...counts.keys()])].sort()
     return names.map(name => {
       const kind = this.#kinds.get(name)

@@ -17,6 +17,7 @@ import type { FireLimit } from '../../../schemas/automation.js'
 import { isElsewhere } from '../../desk/workspaces/api.js'
 import { AutomationErrors, type JobSpec, type TriggerSpec } from './api.js'
 import { nameKey, nameOf } from './cursors.js'
+import { KnownTotal } from './definition-list.js'
 import { decodeAs, isLoop, type JobProblem, jobSource } from './job-kind.js'
 import { lifecycleCommand } from './lifecycle-command.js'
 import type { K } from './needs.js'
@@ -50,6 +51,8 @@ export interface Wanted {
 export abstract class Definitions<S extends JobSpec | TriggerSpec, W> {
   /** Id by name of definitions that may not be projected yet; entries are verified before use. */
   readonly #named = new Map<string, string>()
+  /** Number of all definitions. */
+  readonly all = new KnownTotal()
 
   constructor(
     protected readonly kernel: K,
@@ -129,11 +132,13 @@ export abstract class Definitions<S extends JobSpec | TriggerSpec, W> {
 
   /** The record was projected: its name is found by the index from now on. */
   projected(record: StoredRecord): void {
+    this.all.changed()
     this.#named.delete(nameKey(record))
   }
 
   /** Refuses a prompt that would stop the daemon, and texts that no terminal shows, inside the transaction of any write. */
   guard(change: RecordChange): Fault | undefined {
+    this.all.changed()
     if (change.verb !== 'put' || jobSource(change.after) !== 'dynamic') return undefined
     const { name = '', prompt = '', ...rest } = change.after.spec as Partial<JobSpec>
     // A stored name of an earlier version stays valid: only a changed name is refused.

@@ -319,7 +319,7 @@ export class AutomationService {
 
   async listJobs(actor: Actor, query: ListJobsQuery): Promise<ListJobsReply> {
     const { records } = this.kernel
-    const of = { kind: JobKind.name, records, next: command('automation jobs list') }
+    const of = { kind: JobKind.name, records, next: command('automation jobs list'), all: this.jobs.all }
     const { definitions, page } = await pageDefinitions(of, actor, query, this.jobs.reader())
     const jobs: Job[] = []
     for (const job of definitions) jobs.push(await this.jobs.described(job))
@@ -328,7 +328,7 @@ export class AutomationService {
 
   async listTriggers(actor: Actor, query: ListTriggersQuery): Promise<ListTriggersReply> {
     const { records } = this.kernel
-    const of = { kind: TriggerKind.name, records, next: command('automation triggers list') }
+    const of = { kind: TriggerKind.name, records, next: command('automation triggers list'), all: this.triggers.all }
     const { definitions: triggers, page } = await pageDefinitions(of, actor, query, this.triggers.reader())
     return { triggers, page }
   }

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, type PluginKernel } from '../../../../kernel/plugin.js'
+import { Prepared } from '../../../../kernel/store/statements.js'
 import { inTree } from '../../../../plugins/index.js'
 import { JobKind } from '../../../../plugins/work/automation/api.js'
 import { testCases } from '../../../fixtures/cases.js'
@@ -285,6 +286,69 @@ test('job lists support filters, search and pages, and cursors are bound to thei
   }
   assert.is((await b.request('GET', '/api/automation/jobs?limit=-1')).status, 400)
   assert.is((await b.request('GET', '/api/automation/jobs?scope=planet')).status, 400)
+  await b.end()
+})
+
+test('a search decodes only jobs that contain the text, whatever the case and the alphabet', async () => {
+  const b = await bench()
+  const prompts = ['Plain.', '5 \u212aelvin', '\u0130stanbul', 'Pr\u00fcfe "a\\b"\tnow', 'NEEDLE']
+  for (const [n, prompt] of prompts.entries()) await b.put(`j${n}`, hourly({ name: `job ${n}`, prompt }))
+  const search = async (q: string) => {
+    const { jobs, page } = (await b.request('GET', `/api/automation/jobs?q=${encodeURIComponent(q)}`)).body
+    assert.is(page.total, jobs.length)
+    return jobs.map((job: { id: string }) => job.id)
+  }
+  const decoded: number[] = []
+  const { rows } = Prepared.prototype
+  Prepared.prototype.rows = function (params, limit) {
+    const found = rows.call(this, params, limit)
+    if (/SELECT \* FROM kernel_record .* LIKE /.test(this.sql)) decoded.push(found.length)
+    return found
+  }
+  try {
+    assert.equal(await search('needle'), ['j4'])
+    assert.equal(await search('nowhere'), [])
+    assert.equal(decoded, [1])
+  } finally {
+    Prepared.prototype.rows = rows
+  }
+  assert.equal(await search(' kelv '), ['j1'])
+  assert.equal(await search('stanbul'), ['j2'])
+  assert.equal(await search('i\u0307stan'), ['j2'])
+  assert.equal(await search('pr\u00dcf'), ['j3'])
+  assert.equal(await search('"a\\b"\tnow'), ['j3'])
+  assert.equal(await search('\t'), ['j4', 'j3', 'j2', 'j1', 'j0'])
+  assert.equal(await search('Dynamic'), ['j4', 'j3', 'j2', 'j1', 'j0'])
+  await b.end()
+})
+
+test('a list of all jobs counts them only after a change', async () => {
+  const b = await bench()
+  for (const n of [1, 2, 3]) await b.put(`j${n}`, hourly({ name: `job ${n}` }))
+  let counts = 0
+  const { rows } = Prepared.prototype
+  Prepared.prototype.rows = function (params, limit) {
+    if (this.sql.startsWith('SELECT count(*) FROM kernel_record')) counts++
+    return rows.call(this, params, limit)
+  }
+  const list = async (query = '') => {
+    const { jobs, page } = (await b.request('GET', `/api/automation/jobs?limit=2${query}`)).body
+    return { ids: jobs.map(({ id }: { id: string }) => id), total: page.total, next: page.next_cursor }
+  }
+  try {
+    const first = await list()
+    assert.equal([first.ids, first.total, counts], [['j3', 'j2'], 3, 1])
+    const second = await list(`&cursor=${first.next}`)
+    assert.equal([second.ids, second.total, second.next], [['j1'], 3, undefined])
+    assert.equal([await list(), counts], [first, 1])
+    await b.put('j4', hourly({ name: 'job 4' }))
+    counts = 0
+    assert.equal([(await list()).total, counts], [4, 1])
+    assert.is((await b.request('DELETE', '/api/automation/jobs/j4')).status, 204)
+    assert.equal([(await list()).total, (await list()).ids], [3, first.ids])
+  } finally {
+    Prepared.prototype.rows = rows
+  }
   await b.end()
 })
 
