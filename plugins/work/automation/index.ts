@@ -28,7 +28,7 @@ import { triggerOverlayTable } from './overlays.js'
 import { leftTable } from './runs/left-sessions.js'
 import { runRoutes } from './runs/routes.js'
 import { placeTable } from './runs/run-place.js'
-import { deliveryColumns, runTable, taskColumns, triggerColumns, waitColumn } from './runs/run-row.js'
+import { deliveryColumns, runTable, slotIndex, taskColumns, triggerColumns, waitColumn } from './runs/run-row.js'
 import type { AutomationService } from './service.js'
 import { AutomationSettings } from './settings.js'
 import { simulationRoutes } from './simulate/routes.js'
@@ -74,6 +74,7 @@ export default definePlugin({
     // Named without a number, because the previous version still starts on a home that has it.
     { id: 'kept-zone', sql: keptZoneTable },
     { id: '014-archive', sql: archivedTables },
+    { id: 'slots', sql: slotIndex },
   ],
   owned: [
     { by: Workspaces, table: 'automation_place', column: 'workspace_id' },

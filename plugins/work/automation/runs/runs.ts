@@ -29,6 +29,10 @@ const FORGOTTEN = 2000
 const KEPT_TIME =
   "CASE status WHEN 'canceled' THEN 0 WHEN 'scheduled' THEN 9e15 WHEN 'running' THEN 9e15 ELSE started_at END"
 
+/** Number of runs with a slot. */
+export const OPEN_COUNT =
+  "SELECT count(*) FROM automation_run WHERE status IN ('scheduled', 'running') AND wait_until IS NULL"
+
 /** Prune once per this many ended runs of a definition, so up to that many more than {@link KEPT_RUNS} may exist. */
 const PRUNED_EVERY = 32
 
@@ -94,8 +98,7 @@ export class RunStore implements RunBook {
   }
 
   openCount(): number {
-    const sql = "SELECT count(*) FROM automation_run WHERE status IN ('scheduled', 'running') AND wait_until IS NULL"
-    return Number(this.kernel.db.row(sql)?.[0] ?? 0)
+    return Number(this.kernel.db.row(OPEN_COUNT)?.[0] ?? 0)
   }
 
   waitingCount(): number {

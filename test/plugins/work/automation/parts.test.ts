@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, type PluginKernel, turn } from '../../../../kernel/plugin.js'
@@ -11,11 +12,12 @@ import {
   isFinal,
   RUN_TRANSITIONS,
   runTable,
+  slotIndex,
   taskColumns,
   triggerColumns,
   waitColumn,
 } from '../../../../plugins/work/automation/runs/run-row.js'
-import { RunStore } from '../../../../plugins/work/automation/runs/runs.js'
+import { OPEN_COUNT, RunStore } from '../../../../plugins/work/automation/runs/runs.js'
 import {
   decide,
   Occurrences,
@@ -28,6 +30,18 @@ import { boot } from '../../../harness/kernel.js'
 
 const HOUR = 3_600_000
 const utc = (text: string) => Date.parse(text)
+
+test('runs with a slot are counted in an index, without their rows', async () => {
+  interface PlainDatabase {
+    run(sql: string): void
+    exec(sql: string): readonly { readonly values: readonly (readonly unknown[])[] }[]
+  }
+  const sqlite: { readonly Database: new () => PlainDatabase } = await createRequire(import.meta.url)('sql.js')()
+  const db = new sqlite.Database()
+  for (const sql of [runTable, deliveryColumns, triggerColumns, taskColumns, waitColumn, slotIndex]) db.run(sql)
+  const plan = (db.exec(`EXPLAIN QUERY PLAN ${OPEN_COUNT}`)[0]?.values ?? []).map(row => String(row[3]))
+  assert.equal(plan, ['SEARCH automation_run USING COVERING INDEX automation_run_slots (wait_until=? AND status=?)'])
+})
 
 test('cron follows the wall clock of its time zone over both DST changes', () => {
   const paris = new Occurrences({ mode: 'cron', expr: '30 2 * * *' }, 'Europe/Paris')
