@@ -96,33 +96,30 @@ export class PeerTable {
 
   async #scan(): Promise<void> {
     while (this.#waiting.length > 0) {
-      let left = this.#waiting.splice(0)
+      let left: readonly Waiting[] = this.#waiting.splice(0)
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-        for (const file of this.files) {
-          if (left.length === 0) break
-          const rows = await this.#read(file, new Set(left.map(({ socket }) => portHex(socket.localPort)))).catch(
-            () => NONE,
-          )
-          left = left.filter(waiting => !settled(waiting, rows))
-        }
+        for (const file of this.files) left = await this.#read(file, left).catch(() => left)
       }
       for (const { settle } of left) settle(UNKNOWN)
     }
   }
 
-  /** Users by row, of connections whose far end is one of these ports. */
-  async #read(file: FileHandle, ports: ReadonlySet<string>): Promise<ReadonlyMap<string, number>> {
-    const rows = new Map<string, number>()
+  /** Settles the connections that have ended or whose rows are in a table, which is read up to the last of them; returns the rest. */
+  async #read(file: FileHandle, all: readonly Waiting[]): Promise<readonly Waiting[]> {
+    let left = all
     let rest = ''
-    for (let position = 0; ; ) {
+    for (let position = 0; left.length > 0; ) {
       const { bytesRead } = await file.read(this.#page, 0, READ_BYTES, position)
-      if (bytesRead === 0) return rows
+      if (bytesRead === 0) return left.filter(waiting => !settled(waiting, NONE))
       position += bytesRead
       const text = rest + this.#page.toString('latin1', 0, bytesRead)
       const end = text.lastIndexOf('\n') + 1
       rest = text.slice(end)
-      for (const port of ports) findRows(text, end, port, rows)
+      const rows = new Map<string, number>()
+      for (const port of new Set(left.map(({ socket }) => portHex(socket.localPort)))) findRows(text, end, port, rows)
+      if (rows.size > 0) left = left.filter(waiting => !settled(waiting, rows))
     }
+    return left
   }
 }
 

@@ -1,6 +1,6 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { type FileHandle, mkdtemp, open, rm, writeFile } from 'node:fs/promises'
 import http from 'node:http'
 import net from 'node:net'
 import os from 'node:os'
@@ -271,6 +271,25 @@ onLinux('only a row that is established and has an inode counts', async () => {
     const many = Array.from({ length: 5000 }, (_, n) => row(n + 1, port, { uid: ME + 1 + n })).join('')
     assert.is(await statusFrom({}, many), 200, 'behind many others')
     assert.is(await statusFrom({}, row(1, port).repeat(51).slice(1)), 200, 'over the border of a page')
+  })
+})
+
+onLinux('a table is read up to the row of the connection', async () => {
+  await withTable(async (port, say) => {
+    const localPort = await freePort()
+    await say(TABLE_HEAD + row(localPort, port) + row(1, port).repeat(8000))
+    const handle = await open('/dev/null')
+    const files: FileHandle = Object.getPrototypeOf(handle)
+    await handle.close()
+    const { read } = files
+    let pages = 0
+    files.read = function (this: FileHandle, ...of: Parameters<typeof read>) {
+      if ((of as readonly unknown[])[2] === 8192) pages++
+      return read.apply(this, of)
+    } as typeof read
+    const { status } = await ask({ host: '127.0.0.1', port, localPort }, '/api/do/a')
+    files.read = read
+    assert.equal([status, pages], [200, 1])
   })
 })
 
