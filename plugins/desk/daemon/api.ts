@@ -45,6 +45,8 @@ export interface DaemonApi extends TapsOf<typeof points> {
   /** The replies of `/api/status` and `/api/doctor`, for plugins that include them. */
   readonly reports: {
     status(query: StatusQuery): Promise<StatusReply>
+    /** One member of the status, without the work for the others. */
+    member<P extends 'automation' | 'skills'>(path: P): Promise<StatusReply[P]>
     doctor(query: DoctorQuery, signal: AbortSignal): Promise<DoctorReply>
   }
 }

@@ -69,7 +69,7 @@ import type { needs } from './needs.js'
 import { nodeItems } from './node-release.js'
 import { pluginDetail, pluginSummary } from './plugins.js'
 import { ownServiceOwner, serviceItems } from './service-check.js'
-import { emptyStatus, mergeMember, reconcileStatus, socketPath, tcpAddress, tcpState } from './status.js'
+import { absent, emptyStatus, mergeMember, reconcileStatus, socketPath, tcpAddress, tcpState } from './status.js'
 import { offersOf } from './surface.js'
 import { variablesOf } from './variables.js'
 
@@ -92,6 +92,7 @@ export class DaemonService implements DaemonApi {
 
   readonly reports: DaemonApi['reports'] = {
     status: query => this.status(query),
+    member: path => this.#member(path),
     doctor: (query, signal) => this.doctor(query, signal),
   }
   readonly variables: SecretResolver
@@ -187,10 +188,20 @@ export class DaemonService implements DaemonApi {
   /** The whole status: the daemon's own members, merged with those of other plugins. */
   async status(query: StatusQuery): Promise<StatusReply> {
     const workspace = query.workspace_id ?? query.workspace
-    const about: StatusScope = workspace === undefined ? {} : { workspace }
-    const members = this.kernel.collect(StatusMembers)
+    return this.#withMembers(this.#ownStatus(), () => true, workspace === undefined ? {} : { workspace })
+  }
+
+  async #member<P extends keyof typeof absent>(path: P): Promise<StatusReply[P]> {
+    const own = Promise.resolve({ [path]: absent[path]() } as unknown as StatusReply)
+    const status = await this.#withMembers(own, name => name === path || name.startsWith(`${path}.`), {})
+    return status[path]
+  }
+
+  /** Merges the members of other plugins that are wanted. */
+  async #withMembers(own: Promise<StatusReply>, isWanted: (path: string) => boolean, about: StatusScope) {
+    const members = this.kernel.collect(StatusMembers).filter(({ entry }) => isWanted(entry.path))
     const [status, values] = await Promise.all([
-      this.#ownStatus(),
+      own,
       Promise.all(members.map(({ owner, entry }) => this.#readMember(owner, entry, about))),
     ])
     members.forEach(({ entry }, at) => {

@@ -29,6 +29,26 @@ export interface StatusFacts {
 
 const UNAVAILABLE = 'unavailable'
 
+/** Members of the status whose plugins are not there; they can be read alone. */
+export const absent = {
+  automation: () => ({
+    enabled: false,
+    scheduler_running: false,
+    jobs: { enabled: 0, total: 0 },
+    triggers: { enabled: 0, total: 0 },
+    next_fire: null,
+    scheduled_jobs: [],
+    status: UNAVAILABLE,
+  }),
+  skills: () => ({
+    disabled_count: 0,
+    discovered_count: 0,
+    runtime_available: false,
+    diagnostics: [],
+    status: UNAVAILABLE,
+  }),
+} satisfies { readonly [P in keyof StatusReply]?: () => StatusReply[P] }
+
 const noBridges = () => ({
   auth_failures_total: 0,
   delivery_backlog: 0,
@@ -107,15 +127,7 @@ export function emptyStatus(facts: StatusFacts): StatusReply {
       workspace_count: 0,
       workspace_files: 0,
     },
-    automation: {
-      enabled: false,
-      scheduler_running: false,
-      jobs: { enabled: 0, total: 0 },
-      triggers: { enabled: 0, total: 0 },
-      next_fire: null,
-      scheduled_jobs: [],
-      status: UNAVAILABLE,
-    },
+    automation: absent.automation(),
     tasks: {
       active_orphan_runs: 0,
       channel_mismatch_since_start: 0,
@@ -135,7 +147,7 @@ export function emptyStatus(facts: StatusFacts): StatusReply {
     bridges: { ...noBridges(), status: UNAVAILABLE },
     providers: [],
     mcp_servers: [],
-    skills: { disabled_count: 0, discovered_count: 0, runtime_available: false, diagnostics: [], status: UNAVAILABLE },
+    skills: absent.skills(),
     config: facts.config,
     log_tail: { available: facts.logAvailable, status: facts.logAvailable ? 'ok' : UNAVAILABLE },
   }

@@ -6,12 +6,15 @@ import type { Extension } from '../../../schemas/extensions.js'
 import type { NetworkStatusReply } from '../../../schemas/network.js'
 import type { HookEntry } from '../../../schemas/settings/hooks.js'
 import type { SettingsSection } from '../../../schemas/settings/sections.js'
+import type { DaemonApi } from '../daemon/api.js'
 import { type Members, settingsOf } from './keys.js'
 
 /** Inputs for the additional members of a reply. */
 export interface Facts {
   readonly actor: Actor
   readonly status: () => Promise<StatusReply>
+  /** One member of the status. */
+  readonly statusOf: DaemonApi['reports']['member']
   /** Undefined without the plugin `network`. */
   readonly network: () => NetworkStatusReply['network'] | undefined
   /** Undefined without the plugin `extensions`. */

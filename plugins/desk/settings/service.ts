@@ -296,6 +296,7 @@ export class SettingsService implements SettingKeysApi {
       hooks: needs.hooks.current,
       canRestart: needs.restart.current !== undefined && needs.restart.current.refusal === undefined,
       status: () => needs.daemon.reports.status({}),
+      statusOf: path => needs.daemon.reports.member(path),
       network: () => needs.network.current?.status(),
       extensions: async () => needs.extensions.current?.shown(actor),
       hookEntries: async () => (await this.list(hooks, actor)).hooks as HookEntry[],

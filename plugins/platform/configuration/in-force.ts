@@ -1,10 +1,21 @@
 import { canonicalJson } from '../../../kernel/kit/canonical.js'
 import type { Setting } from '../../../kernel/plugin.js'
 
+/** Canonical JSON of decoded values, which never change. */
+const texts = new WeakMap<object, string>()
+
+/** Canonical JSON of a value; undefined for undefined. */
+export function textOf(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const text = texts.get(value) ?? canonicalJson(value)
+  texts.set(value, text)
+  return text
+}
+
 /** The values of all settings at the last look, to detect changes. */
 export class InForce {
   /** JSON by path. */
-  readonly #values = new Map<string, string>()
+  readonly #values = new Map<string, string | undefined>()
 
   constructor(
     private known: readonly Setting[],
@@ -29,8 +40,8 @@ export class InForce {
   #refresh(entries: readonly Setting[]): boolean {
     let changed = false
     for (const entry of entries) {
-      const value = canonicalJson({ value: this.get(entry) })
-      changed ||= this.#values.get(entry.path) !== value
+      const value = textOf(this.get(entry))
+      changed ||= !this.#values.has(entry.path) || this.#values.get(entry.path) !== value
       this.#values.set(entry.path, value)
     }
     return changed

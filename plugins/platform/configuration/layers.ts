@@ -70,17 +70,10 @@ export function layersOf(
   ]
 }
 
-/** The resulting value of a setting. */
-export const resultOf = (entry: Setting, layers: readonly LayerValue[]): unknown =>
-  strongest(
-    entry,
-    layers.map(({ value }) => value),
-  )
-
-/** The result of a setting's values, the weakest first: the strongest; for a map merged by name the strongest of each name. */
-function strongest({ merge }: Setting, values: readonly unknown[]): unknown {
-  if (merge !== 'by-name') return values.at(-1)
-  return Object.fromEntries(values.flatMap(value => Object.entries(value as object)))
+/** The resulting value of a setting: that of the strongest layer; for a map merged by name the strongest of each name. */
+export function resultOf({ merge }: Setting, layers: readonly LayerValue[]): unknown {
+  if (merge !== 'by-name') return layers.at(-1)?.value
+  return Object.fromEntries(layers.flatMap(({ value }) => Object.entries(value as object)))
 }
 
 /**

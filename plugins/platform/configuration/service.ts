@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { canonicalJson } from '../../../kernel/kit/canonical.js'
 import { shown } from '../../../kernel/kit/text.js'
 import type { SettingValues } from '../../../kernel/platform.js'
 import {
@@ -29,7 +28,7 @@ import { configProblems, stateOf } from './document.js'
 import { draftOf } from './draft.js'
 import { Follower } from './follower.js'
 import { Taps } from './in-effect.js'
-import { InForce } from './in-force.js'
+import { InForce, textOf } from './in-force.js'
 import { explained, type Layer } from './layer.js'
 import { type ConfigText, layersOf, type OverlaidLayers, resultOf } from './layers.js'
 import { Overlay } from './overlay.js'
@@ -117,10 +116,9 @@ export class ConfigurationService {
 
   /** The file, or an overlay. @throws Fault `overlay_unknown` */
   layer(id: string | undefined): Layer {
-    const source = this.#source
     if (id === undefined) {
-      const { where, text, layers } = source
-      return { file: this.#file, where, text, document: layers.file, take: next => source.take(next) }
+      const { where, text, layers } = this.#source
+      return { file: this.#file, where, text, document: layers.file, take: next => this.#source.take(next) }
     }
     const overlay = this.#overlayOf(id)
     const { where, text, document } = overlay
@@ -182,11 +180,8 @@ export class ConfigurationService {
     if (id === undefined) return stateOf(layers.file, values.pending(), broken)
     const { document, problem } = this.#overlayOf(id)
     const waits = (entry: Setting) => !isDeepStrictEqual(this.#get(entry, id), this.#current(entry, id))
-    return stateOf(
-      document,
-      this.known.filter(waits).map(({ path }) => path),
-      problem,
-    )
+    const waiting = this.known.filter(waits).map(({ path }) => path)
+    return stateOf(document, waiting, problem)
   }
 
   #write(changes: readonly ConfigChange[], options: WriteOptions = {}): Promise<ConfigWritten> {
@@ -261,9 +256,11 @@ export class ConfigurationService {
     this.#taps.tell()
   }
 
+  /** Of the canonical JSON of all values by path. */
   #hash(value: (entry: Setting) => unknown): string {
-    const values = Object.fromEntries(this.known.map(entry => [entry.path, value(entry)]))
-    return `sha256:${createHash('sha256').update(canonicalJson(values)).digest('hex')}`
+    const texts = this.known.map(entry => [JSON.stringify(entry.path), textOf(value(entry))])
+    const members = texts.flatMap(([path, text]) => (text === undefined ? [] : [`${path}:${text}`]))
+    return `sha256:${createHash('sha256').update(`{${members.sort().join()}}`).digest('hex')}`
   }
 
   #checkUnchanged({ overlay, ifGeneration, ifHash }: WriteOptions): void {

@@ -59,8 +59,10 @@ export class FileSource implements ReadSettings {
   /** Applies a text as the content of the file. @throws Fault `config_invalid`, without any change */
   take(text: string): void {
     const { text: before, problem } = this
-    this.text = text
     this.problem = undefined
+    // The file is read again before each change, and decoding it takes longer than the change.
+    if (text === before) return
+    this.text = text
     try {
       this.values.again()
     } catch (error) {

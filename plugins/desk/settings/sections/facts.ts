@@ -52,7 +52,7 @@ export const generalFacts: More = {
 export const automationFacts: More = {
   entries: AutomationMembers,
   read: async facts => {
-    const automation = (await facts.status()).automation
+    const automation = await facts.statusOf('automation')
     const isThere = automation !== undefined && automation.status !== 'unavailable'
     return {
       links: LINKS,
@@ -150,7 +150,7 @@ export const observabilityFacts: More = {
 export const skillsFacts: More = {
   entries: SkillsMembers,
   read: async facts => {
-    const { skills } = await facts.status()
+    const skills = await facts.statusOf('skills')
     return {
       runtime_available: skills?.runtime_available ?? false,
       discovered_count: skills?.discovered_count ?? 0,

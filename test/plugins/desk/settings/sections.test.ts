@@ -2,7 +2,10 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, surfaceOf } from '../../../../kernel/plugin.js'
+import { StatusMembers } from '../../../../plugins/desk/daemon/api.js'
 import { sections } from '../../../../plugins/desk/settings/sections/sections.js'
+import { textOf } from '../../../../plugins/platform/configuration/in-force.js'
+import { FileSource } from '../../../../plugins/platform/configuration/source.js'
 import { Relaunchers } from '../../../../plugins/platform/restart/api.js'
 import { scene } from './scene.js'
 
@@ -52,6 +55,48 @@ test('a live member takes effect at once, is recorded, and the file keeps its co
   } finally {
     await daemon.close()
   }
+})
+
+test('a change decodes the file once, and its section reads one member of the status', async () => {
+  const { contribute } = surfaceOf<unknown>()
+  let looks = 0
+  const read = () => ({ looks: ++looks })
+  const probe = definePlugin({ name: 'probe', version: '1.0.0' }).surface({
+    registries: [contribute(StatusMembers, () => [{ path: 'probe', read }])],
+  })
+  const daemon = await scene('', { plugins: [probe] })
+  const decode = FileSource.prototype.read
+  let decoded = 0
+  FileSource.prototype.read = function (known) {
+    decoded++
+    return decode.call(this, known)
+  }
+  try {
+    const { body } = await daemon.request('PATCH', '/api/settings/automation', { config: { max_concurrent_jobs: 7 } })
+    assert.equal([body.applied, decoded], [true, 1])
+    const shown = (await daemon.request('GET', '/api/settings/automation')).body
+    assert.equal([shown.config.max_concurrent_jobs, shown.runtime.running, looks], [7, true, 0])
+    const skills = (await daemon.request('GET', '/api/settings/skills')).body
+    assert.equal([skills.runtime_available, looks], [true, 0])
+    const status = (await daemon.request('GET', '/api/status')).body
+    assert.equal([status.probe.looks, status.automation.enabled, status.skills.status], [1, true, 'ok'])
+    assert.equal(skills.discovered_count, status.skills.discovered_count)
+  } finally {
+    FileSource.prototype.read = decode
+    await daemon.close()
+  }
+})
+
+test('the canonical JSON of a decoded value is made once', () => {
+  let reads = 0
+  const value = {
+    get limit() {
+      return ++reads > 0 ? 1 : 0
+    },
+  }
+  assert.equal([textOf(value), textOf(undefined), textOf('a')], ['{"limit":1}', undefined, '"a"'])
+  const before = reads
+  assert.equal([textOf(value), reads], ['{"limit":1}', before])
 })
 
 test('the strictest member decides: a change that needs a restart is pending until the next start', async () => {
