@@ -46,16 +46,10 @@ export function draftOf(config: Layered, changes: readonly ConfigChange[], overl
     const [from, to] = [resultOf(entry, was ?? []), resultOf(entry, will ?? [])]
     const mine = configLayers.indexOf(layer)
     const hiddenBy = will?.find(({ layer, value }) => configLayers.indexOf(layer) > mine && says(entry, value, name))
-    return [
-      {
-        path,
-        ...(name !== undefined && { name }),
-        before: from,
-        after: to,
-        apply: isDeepStrictEqual(from, to) ? 'none' : entry.apply,
-        ...(hiddenBy && { hiddenBy: hiddenBy.layer }),
-      },
-    ]
+    const named = name === undefined ? {} : { name }
+    const hidden = hiddenBy ? { hiddenBy: hiddenBy.layer } : {}
+    const apply = isDeepStrictEqual(from, to) ? 'none' : entry.apply
+    return [{ path, ...named, before: from, after: to, apply, ...hidden }]
   })
   const apply = STRICTER.findLast(one => planned.some(change => change.apply === one)) ?? 'none'
   return {

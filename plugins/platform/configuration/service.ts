@@ -53,6 +53,8 @@ export class ConfigurationService {
   /** Number of changes of the current values, from 1. */
   #generation = 1
   readonly #inForce: InForce
+  /** Hashes without an overlay, as of these layers: one change asks for them some ten times. */
+  #hashes: { readonly layers: object; readonly values: ReturnType<ConfigurationService['hashes']> } | undefined
 
   constructor(private readonly kernel: PluginKernel<Needs>) {
     this.#source = FileSource.of(kernel.needs.values)
@@ -105,6 +107,8 @@ export class ConfigurationService {
 
   /** The kernel has read the file, or settings have another owner. */
   follow(anew: readonly Setting[]): void {
+    // A plugin that restarts adopts values that the layers had before.
+    this.#hashes = undefined
     for (const overlay of this.#overlays.values()) overlay.follow(anew)
     if (this.#inForce.hasChanged(this.known, anew)) this.#generation++
     this.#taps.tell()
@@ -135,11 +139,13 @@ export class ConfigurationService {
     return this.#source.parse(text, where, isOverlay)
   }
 
-  hashes(overlay?: string) {
-    return {
-      active: this.#hash(entry => this.#get(entry, overlay)),
-      desired: this.#hash(entry => this.#current(entry, overlay)),
-    }
+  hashes(overlay?: string): { readonly active: string; readonly desired: string } {
+    const { layers } = this.#source
+    if (overlay === undefined && this.#hashes?.layers === layers) return this.#hashes.values
+    const active = this.#hash(entry => this.#get(entry, overlay))
+    const desired = this.#hash(entry => this.#current(entry, overlay))
+    if (overlay === undefined) this.#hashes = { layers, values: { active, desired } }
+    return { active, desired }
   }
 
   /** Hash of the values of these layers. */
@@ -264,9 +270,8 @@ export class ConfigurationService {
   }
 
   #checkUnchanged({ overlay, ifGeneration, ifHash }: WriteOptions): void {
-    const generation = this.#generation
-    if (ifGeneration !== undefined && ifGeneration !== generation)
-      throw this.#changed(`generation ${ifGeneration} is outdated, the current one is ${generation}`, overlay)
+    if (ifGeneration !== undefined && ifGeneration !== this.#generation)
+      throw this.#changed(`generation ${ifGeneration} is outdated, the current one is ${this.#generation}`, overlay)
     if (ifHash !== undefined && ifHash !== this.hashes(overlay).desired) throw this.#changed(undefined, overlay)
   }
 

@@ -1,9 +1,10 @@
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { definePlugin, surfaceOf } from '../../../../kernel/plugin.js'
+import { definePlugin, type Setting, surfaceOf } from '../../../../kernel/plugin.js'
 import { StatusMembers } from '../../../../plugins/desk/daemon/api.js'
 import { sections } from '../../../../plugins/desk/settings/sections/sections.js'
+import { Values } from '../../../../plugins/platform/configuration/in-effect.js'
 import { textOf } from '../../../../plugins/platform/configuration/in-force.js'
 import { FileSource } from '../../../../plugins/platform/configuration/source.js'
 import { Relaunchers } from '../../../../plugins/platform/restart/api.js'
@@ -71,9 +72,16 @@ test('a change decodes the file once, and its section reads one member of the st
     decoded++
     return decode.call(this, known)
   }
+  const { get } = Values.prototype
+  let reads = 0
+  Values.prototype.get = function <T>(entry: Setting<T>): T {
+    if (entry.path === 'attention.sound') reads++
+    return get.call(this, entry as Setting) as T
+  }
   try {
     const { body } = await daemon.request('PATCH', '/api/settings/automation', { config: { max_concurrent_jobs: 7 } })
-    assert.equal([body.applied, decoded], [true, 1])
+    assert.equal([body.skipped, decoded], [false, 1])
+    assert.ok(reads <= 6, `the hashes of a change read another setting ${reads} times`)
     const shown = (await daemon.request('GET', '/api/settings/automation')).body
     assert.equal([shown.config.max_concurrent_jobs, shown.runtime.running, looks], [7, true, 0])
     const skills = (await daemon.request('GET', '/api/settings/skills')).body
@@ -83,6 +91,7 @@ test('a change decodes the file once, and its section reads one member of the st
     assert.equal(skills.discovered_count, status.skills.discovered_count)
   } finally {
     FileSource.prototype.read = decode
+    Values.prototype.get = get
     await daemon.close()
   }
 })
