@@ -7,7 +7,13 @@ import { build } from 'esbuild'
 const app = 'plugins/desk/console/app'
 
 /** Files that are served with the name that they have here. */
-const named = { 'icon.svg': 'image/svg+xml', 'manifest.webmanifest': 'application/manifest+json' }
+const named = {
+  'icon.svg': 'image/svg+xml',
+  'icons/icon-192.png': 'image/png',
+  'icons/icon-512.png': 'image/png',
+  'icons/icon-maskable-512.png': 'image/png',
+  'manifest.webmanifest': 'application/manifest+json',
+}
 const types = { js: 'text/javascript; charset=utf-8', css: 'text/css; charset=utf-8' }
 
 /**
@@ -48,7 +54,7 @@ export async function buildConsole(root) {
   const all = [
     ...built.map(([name, contents]) => ({ name, contents, type: types[name.split('.').pop()], hashed: true })),
     ...Object.entries(named).map(([name, type]) => ({
-      name,
+      name: basename(name),
       contents: readFileSync(join(root, app, name)),
       type,
       hashed: false,
@@ -56,6 +62,7 @@ export async function buildConsole(root) {
     { name: 'commands.json', contents: commandsOf(root), type: 'application/json', hashed: false },
     { name: 'index.html', contents: Buffer.from(page), type: 'text/html; charset=utf-8', hashed: false },
   ]
+  all.push({ name: 'worker.js', contents: await workerOf(root, all), type: types.js, hashed: false })
   const listed = {}
   const files = []
   for (const { name, contents, type, hashed } of all) {
@@ -69,6 +76,32 @@ export async function buildConsole(root) {
   }
   files.push({ name: 'files.json', contents: Buffer.from(JSON.stringify({ files: listed })) })
   return { files, outputs: metafile.outputs }
+}
+
+/**
+ * The service worker, which keeps the page, the files with a hash, and the icon for times without a daemon. Its bytes change with each
+ * of them, so that the browser installs it again after an upgrade.
+ */
+async function workerOf(root, all) {
+  const shell = all.filter(({ name, hashed }) => hashed || name === 'index.html' || name === 'icon.svg')
+  const digest = createHash('sha256')
+  for (const { name, contents } of shell) digest.update(name).update(contents)
+  const urls = shell.map(({ name }) => (name === 'index.html' ? '/console' : `/console/assets/${name}`))
+  const { outputFiles } = await build({
+    absWorkingDir: root,
+    entryPoints: [`${app}/worker/worker.ts`],
+    bundle: true,
+    format: 'iife',
+    platform: 'browser',
+    target: 'es2022',
+    tsconfig: join(root, app, 'tsconfig.json'),
+    define: { SHELL: JSON.stringify(urls), VERSION: JSON.stringify(digest.digest('hex').slice(0, 16)) },
+    minify: true,
+    legalComments: 'none',
+    write: false,
+    logLevel: 'warning',
+  })
+  return Buffer.from(outputFiles[0].contents)
 }
 
 /** Words and summary of each command of the command line, for the palette. */

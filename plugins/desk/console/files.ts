@@ -48,6 +48,9 @@ const HEADERS = {
   vary: 'accept-encoding',
 }
 
+/** The worker that keeps the shell; it serves the page, which is not in its folder. */
+const WORKER = 'worker.js'
+
 export interface FileRequest {
   readonly accepts?: string | undefined
   /** `If-None-Match` of the request. */
@@ -70,6 +73,7 @@ export class Files {
       ...HEADERS,
       'content-type': file.type,
       etag: file.etag,
+      ...(name === WORKER && { 'service-worker-allowed': '/console' }),
       'cache-control': file.hashed ? `public, max-age=${YEAR_S}, immutable` : 'no-cache',
     }
     if (known?.split(/, */).includes(file.etag)) return { status: 304 as const, body: undefined, headers }

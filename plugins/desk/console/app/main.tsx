@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { signedIn, signIn } from './core/api.js'
 import './core/events.js'
 import { place, replacePlace } from './core/router.js'
+import { installWorker } from './core/worker.js'
 import { text } from './text.js'
 import { Columns } from './ui/columns.js'
 import { Command, Empty, Loading, Page, Problem } from './ui/parts.js'
@@ -94,4 +95,5 @@ function App() {
   return <Login error={error} />
 }
 
+installWorker()
 render(<App />, document.getElementById('app')!)

@@ -4,6 +4,7 @@ export const text = {
   skip: 'Skip to the content',
   skipDetails: 'Skip to the details',
   navigation: 'Views',
+  menu: 'Menu',
   details: 'Details',
   close: 'Close',
   copy: 'Copy',
@@ -16,6 +17,10 @@ export const text = {
   commands: 'Commands',
   next: 'Next:',
   link: { live: 'Connected', connecting: 'Connecting…', lost: 'Connection lost. Trying again…' },
+  stopped: {
+    title: 'The daemon is not running, or cannot be reached.',
+    how: 'What you see may be old. Start the daemon with this command; the page goes on by itself:',
+  },
   unknownView: 'There is no such view.',
   login: {
     title: 'Open the console',

@@ -8,6 +8,9 @@ import { Installed } from '../../../e2e/installed.js'
 
 const AGENT = fileURLToPath(new URL('../../../fixtures/acp-agent.mjs', import.meta.url))
 
+/** A browser has no service worker unless a test is about it: requests of a worker are not those of the page. */
+type ContextOptions = Pick<BrowserContextOptions, 'colorScheme' | 'viewport' | 'serviceWorkers'>
+
 /** A daemon with an agent that does what prompts say, and a browser. */
 export interface Scene {
   readonly at: Installed
@@ -17,7 +20,7 @@ export interface Scene {
   /** What pages did that they never may: dialogs, scripts of others, requests elsewhere, breaches of the policy. */
   readonly misdeeds: string[]
   /** A browser without a session. */
-  context(options?: Pick<BrowserContextOptions, 'colorScheme' | 'viewport'>): Promise<BrowserContext>
+  context(options?: ContextOptions): Promise<BrowserContext>
   /** The URL of a new link. */
   link(): Promise<string>
   /** A page that is signed in, at a view. */
@@ -63,7 +66,9 @@ export async function openScene(config: object = {}): Promise<Scene> {
     ...{ at, browser, base, misdeeds, api, link },
     workspace: workspace.id,
     async context(options = {}) {
-      const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, ...options })
+      const context = await browser.newContext({
+        ...{ viewport: { width: 1360, height: 860 }, serviceWorkers: 'block', ...options },
+      })
       context.on('page', page => watch(page, base, misdeeds))
       return context
     },

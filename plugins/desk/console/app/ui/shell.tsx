@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { announcement } from '../core/announce.js'
 import { signOut } from '../core/api.js'
 import { daemonEvents } from '../core/events.js'
@@ -6,6 +7,7 @@ import { linkTo, place } from '../core/router.js'
 import { text } from '../text.js'
 import { manageViews } from '../views/manage/index.js'
 import { openPalette, Palette } from './palette.js'
+import { Command } from './parts.js'
 
 const ICONS: Readonly<Record<string, string>> = {
   home: 'M3 9.5 10 4l7 5.5V16a1 1 0 0 1-1 1h-3.5v-4.5h-5V17H4a1 1 0 0 1-1-1z',
@@ -25,15 +27,47 @@ const Icon = ({ name }: { readonly name: string }) => (
   </svg>
 )
 
+/** On a phone the views are behind a button; styles show them beside the content everywhere else. */
 function Navigation() {
   const [view = 'home', sub] = place.value
+  const [isOpen, setOpen] = useState(false)
+  const nav = useRef<HTMLElement>(null)
+  const button = useRef<HTMLButtonElement>(null)
+  useEffect(() => setOpen(false), [place.value])
+  useEffect(() => {
+    if (!isOpen) return
+    const over = new AbortController()
+    const isInside = (event: Event) => nav.current?.contains(event.target as Node)
+    const leave = (event: Event) => isInside(event) || setOpen(false)
+    document.addEventListener('pointerdown', leave, { signal: over.signal })
+    document.addEventListener('focusin', leave, { signal: over.signal })
+    return () => over.abort()
+  }, [isOpen])
+  const keyDown = (event: KeyboardEvent) => {
+    if (event.key !== 'Escape' || !isOpen) return
+    setOpen(false)
+    button.current?.focus()
+  }
   return (
-    <nav class="nav" aria-label={text.navigation}>
+    <nav class={`nav ${isOpen ? 'open' : ''}`} aria-label={text.navigation} ref={nav} onKeyDown={keyDown}>
       <p class="brand">
         <span class="mark" aria-hidden="true" />
         svc
       </p>
-      <ul>
+      <button
+        type="button"
+        class="menu"
+        ref={button}
+        aria-expanded={isOpen}
+        aria-controls="views"
+        onClick={() => setOpen(!isOpen)}
+      >
+        <svg class="icon" viewBox="0 0 20 20" aria-hidden="true">
+          <path d="M3 5.500h14M3 10h14M3 14.500h14" />
+        </svg>
+        <span>{text.menu}</span>
+      </button>
+      <ul id="views" onClick={event => event.target instanceof Element && event.target.closest('a') && setOpen(false)}>
         {views.map(name => (
           <li key={name}>
             <a
@@ -82,6 +116,19 @@ function LinkState() {
   )
 }
 
+/** Without a daemon the page is the one that the browser keeps. */
+function Stopped() {
+  if (daemonEvents.link.value !== 'lost') return null
+  return (
+    <div class="stopped" role="alert">
+      <p>
+        <strong>{text.stopped.title}</strong> {text.stopped.how}
+      </p>
+      <Command line="svc daemon start" />
+    </div>
+  )
+}
+
 export function Shell({ children }: { readonly children: ComponentChildren }) {
   return (
     <div class="shell">
@@ -96,6 +143,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
         {text.skip}
       </a>
       <Navigation />
+      <Stopped />
       {children}
       <Palette />
       <div class="unseen" aria-live="polite">

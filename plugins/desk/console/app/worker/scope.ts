@@ -1,0 +1,33 @@
+/** What this worker uses of `ServiceWorkerGlobalScope`, which the types of pages do not have. */
+interface Extendable extends Event {
+  waitUntil(work: Promise<unknown>): void
+}
+
+interface FetchOf extends Extendable {
+  readonly request: Request
+  respondWith(reply: Promise<Response>): void
+}
+
+interface PageClient {
+  readonly url: string
+  focus(): Promise<unknown>
+  navigate(url: string): Promise<unknown>
+}
+
+interface WorkerEvents {
+  install: Extendable
+  activate: Extendable
+  fetch: FetchOf
+}
+
+export interface WorkerScope {
+  readonly location: Location
+  readonly registration: ServiceWorkerRegistration
+  readonly clients: {
+    claim(): Promise<void>
+    matchAll(options: { type: 'window'; includeUncontrolled: boolean }): Promise<readonly PageClient[]>
+    openWindow(url: string): Promise<unknown>
+  }
+  skipWaiting(): Promise<void>
+  addEventListener<E extends keyof WorkerEvents>(type: E, handle: (event: WorkerEvents[E]) => void): void
+}
