@@ -51,6 +51,7 @@ const byThing: Readonly<Record<string, string>> = {
   session: '@last',
   window: 'left',
   workspace: '.',
+  worktree: 'fix-tests',
   job: 'nightly',
   jobs: 'nightly',
   trigger: 'after',

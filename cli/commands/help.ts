@@ -97,7 +97,7 @@ function listOf(name: string, entries: readonly Entry[]): string {
 
 /** Purposes with their commands and groups. */
 const purposes: readonly (readonly [string, readonly string[]])[] = [
-  ['Work with agents', ['run', 'inbox', 'session', 'agent', 'provider', 'workspace']],
+  ['Work with agents', ['run', 'inbox', 'session', 'agent', 'provider', 'workspace', 'worktree']],
   ['Automate and delegate work', ['automation', 'bundle', 'hooks', 'task', 'scheduler', 'budget']],
   ['Reach people', ['attention', 'notifications', 'bridge']],
   ['Let agents talk', ['network', 'ch']],

@@ -178,6 +178,7 @@ export const SessionErrors = defineErrors({
     next: 'send it with "confirmed": true',
   },
   worktree_invalid: { status: 400, message: 'this cannot be a worktree', next: 'git worktree list' },
+  worktree_not_found: { status: 404, message: 'no such worktree', next: command('worktree list') },
   worktree_failed: {
     status: 409,
     message: 'the worktree cannot be made',

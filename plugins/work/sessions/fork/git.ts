@@ -12,8 +12,9 @@ export async function inRepository<T>(
   kernel: K,
   repository: RepositoryPlace,
   work: Parameters<typeof withRepository<T>>[2],
+  env: Readonly<Record<string, string>> = {},
 ): Promise<T> {
-  const host: GitHost = { run: call => git(kernel, call), env: await environmentOf(kernel) }
+  const host: GitHost = { run: call => git(kernel, call), env: { ...(await environmentOf(kernel)), ...env } }
   return withRepository(repository, host, work).catch(error => {
     const isTold = error instanceof Fault && error.code === 'worktree_failed'
     throw isTold ? error : SessionErrors.worktree_failed(messageOf(error), { cause: error })

@@ -12,6 +12,7 @@ import { queueRoutes } from './queue.js'
 import { readingRoutes } from './reading.js'
 import { rewindRoutes } from './rewind.js'
 import { runtimeRoutes } from './runtime.js'
+import { worktreeRoutes } from './worktrees.js'
 
 /** All routes of sessions. */
 export const sessionRoutes: readonly Route<SessionsService>[] = [
@@ -26,6 +27,7 @@ export const sessionRoutes: readonly Route<SessionsService>[] = [
   ...conversationRoutes,
   ...rewindRoutes,
   ...forkRoutes,
+  ...worktreeRoutes,
   ...runtimeRoutes,
   ...goalRoutes,
 ]

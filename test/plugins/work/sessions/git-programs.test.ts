@@ -56,6 +56,7 @@ async function useAll(top: string): Promise<void> {
     writeFileSync(path.join(made.folder, 'sub', 'f'), 'changed\n')
     writeFileSync(path.join(made.folder, 'c.txt'), 'new\n')
     await worktrees.save(made, 'saved')
+    await world.kernel.request('GET', `/api/workspaces/${id}/worktrees/kept/diff`)
     assert.not(await worktrees.discardUnused(made))
     await worktrees.of(id, { use: 'kept' })
     const unused = await worktrees.of(id, { create: 'unused' })

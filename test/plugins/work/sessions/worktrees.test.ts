@@ -264,6 +264,61 @@ test('an unused worktree is removed with its setup, and kept when any of it chan
   await set(scene, { carry: [], setup: [], teardown: [] })
 })
 
+test('the diff of a worktree has commits, files and new files, by page, and starts no program', async scene => {
+  const { folder, world, top } = scene
+  const base = git(top, 'rev-parse', 'HEAD').trim()
+  const made = await fork(scene, 'changed')
+  const at = path.join(folder, 'mono.worktrees/changed')
+  const mark = path.join(folder, 'started')
+  const program = `sh -c 'echo x >> ${mark}; cat'`
+  // The repository chooses programs: of its own settings, and of those that a person has for all repositories.
+  write(path.join(folder, 'gitconfig'), `[filter "own"]\n\tclean = ${program}\n[diff "own"]\n\ttextconv = ${program}\n`)
+  git(top, 'config', 'diff.external', program)
+  git(top, 'config', 'diff.evil.command', program)
+  write(path.join(at, '.gitattributes'), '*.txt filter=own diff=own\n*.md diff=evil\n')
+  write(path.join(at, 'packages/web/CLAUDE.md'), '-- web\n++ two\n')
+  git(at, '-c', 'filter.own.clean=cat', 'add', 'packages')
+  git(at, 'commit', '-qm', 'in a commit')
+  write(path.join(at, 'packages/web/CLAUDE.md'), '++ two\nthree\n')
+  write(path.join(at, 'new ünd "odd".txt'), 'new\n')
+  write(path.join(at, 'big.txt'), `${'x'.repeat(99)}\n`.repeat(1000))
+  write(path.join(at, 'huge.txt'), 'y'.repeat(600 * 1024))
+  writeFileSync(path.join(at, 'binary.txt'), Buffer.from([0, 1, 2]))
+  const before = git(at, '-c', 'filter.own.clean=cat', 'status', '--porcelain')
+  rmSync(mark, { force: true })
+  const url = `/api/workspaces/${made.body.session.workspace_id}/worktrees`
+  const list = await world.kernel.request('GET', url)
+  const found = list.body.worktrees.find(({ name }: Reply) => name === 'changed')
+  assert.equal([found.branch, found.folder, found.sessions], ['svc/changed', at, [made.body.session.id]])
+  const read = async (query = '') => (await world.kernel.request('GET', `${url}/changed/diff${query}`)).body
+  const all = await read()
+  assert.equal([all.base, all.total, all.next_after], [base, 6, undefined])
+  const files = new Map<string, Reply>(all.files.map((file: Reply) => [file.path, file]))
+  assert.equal(
+    [...files.values()].map(({ path: file, status, additions, truncated }) => [file, status, additions, truncated]),
+    [
+      ['.gitattributes', 'added', 2, false],
+      ['big.txt', 'added', 1000, true],
+      ['binary.txt', 'added', undefined, false],
+      ['huge.txt', 'added', undefined, false],
+      ['new ünd "odd".txt', 'added', 1, false],
+      ['packages/web/CLAUDE.md', 'modified', 2, false],
+    ],
+  )
+  assert.match(files.get('packages/web/CLAUDE.md')?.patch, '@@ -1 +1,2 @@\n-web\n+++ two\n+three\n')
+  assert.ok(files.get('big.txt')?.patch.length <= 64 * 1024)
+  assert.equal([files.get('huge.txt')?.patch, files.get('binary.txt')?.patch], [undefined, undefined])
+  const first = await read('?limit=4')
+  assert.equal([first.files.length, first.next_after, first.total], [4, 'huge.txt', 6])
+  const second = await read(`?after=${encodeURIComponent(first.next_after)}`)
+  assert.equal([second.files.length, second.next_after], [2, undefined])
+  assert.not(existsSync(mark), 'a program was started')
+  assert.is(git(at, '-c', 'filter.own.clean=cat', 'status', '--porcelain'), before, 'the index is as it was')
+  const missing = await world.kernel.request('GET', `${url}/${encodeURIComponent('--all')}/diff`)
+  assert.equal([missing.status, missing.body.code], [404, 'worktree_not_found'])
+  git(top, 'config', '--unset', 'diff.external')
+})
+
 test('a git call that times out names the setting', async scene => {
   const { folder, top } = scene
   write(path.join(folder, 'gitconfig'), '[filter "slow"]\n\tsmudge = sleep 60; cat\n\tclean = cat\n')
