@@ -1,7 +1,7 @@
 /** `svc/plugins/notifications`: items that need a person, and notifications of rooms. */
 import * as v from 'valibot'
 import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
-import { defineErrors, event, registry, token } from '../../../kernel/plugin.js'
+import { defineErrors, event, registry, type Tx, token } from '../../../kernel/plugin.js'
 import type { ATTENTION_KINDS, REQUEST_KINDS } from '../../../schemas/notifications.js'
 
 export type AttentionKind = (typeof ATTENTION_KINDS)[number]
@@ -46,6 +46,39 @@ export interface AttentionSource {
 export const AttentionSources = registry<AttentionSource>(
   'attention.sources@1',
   v.looseObject({ name: v.pipe(v.string(), v.minLength(1)), read: v.function() }),
+)
+
+/** A message of a preset for another place than a bridge. */
+export interface ChannelMessage {
+  /** Stays the same for an event. */
+  readonly key: string
+  /** Name of the event; `notifications.digest` for one message about several. */
+  readonly type: string
+  readonly text: string
+  readonly sessionId?: string | undefined
+  readonly taskId?: string | undefined
+}
+
+/** Another place than a bridge to which presets send: a target names it in place of a bridge. */
+export interface NotificationChannel {
+  /** Unique, and no id of a bridge: `browser`. */
+  readonly name: string
+  readonly displayName: string
+  /** Why it takes no messages now. */
+  readonly problem: () => string | undefined
+  /** Takes a message in the transaction that moves the cursor of the target; returns why it does not. */
+  readonly post: (t: Tx, message: ChannelMessage) => string | undefined
+}
+
+/** Places to which presets send, besides bridges. */
+export const NotificationChannels = registry<NotificationChannel>(
+  'notifications.channels@1',
+  v.looseObject({
+    name: v.pipe(v.string(), v.minLength(1)),
+    displayName: v.string(),
+    problem: v.function(),
+    post: v.function(),
+  }),
 )
 
 /** Notifications for other plugins. */

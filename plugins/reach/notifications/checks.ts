@@ -4,7 +4,7 @@ import { finding } from '../../desk/daemon/api.js'
 import type { K } from './needs.js'
 import { isProblem, parseFilter } from './presets/filter.js'
 import type { Presets } from './presets/presets.js'
-import { targetProblem, targetText } from './presets/targets.js'
+import { channelOf, targetProblem, targetText } from './presets/targets.js'
 import { cursors, type PresetRow } from './tables.js'
 
 /** Maximum number of items in a report. The last item says how many more there are. */
@@ -24,7 +24,8 @@ export function checks(kernel: K, presets: Presets): DiagnosticItem[] {
   return rest > 0 && last ? [...shown.slice(0, -1), { ...last, message: `${last.message}; and ${rest} more` }] : shown
 }
 
-function itemsOf({ db, needs }: K, { name, filter, targets }: PresetRow): DiagnosticItem[] {
+function itemsOf(kernel: K, { name, filter, targets }: PresetRow): DiagnosticItem[] {
+  const { db, needs } = kernel
   const { current: bridges } = needs.bridges
   const item = {
     id: `notifications.presets.${name}`,
@@ -44,7 +45,7 @@ function itemsOf({ db, needs }: K, { name, filter, targets }: PresetRow): Diagno
       ]
     : []
   const broken = targets.flatMap(target => {
-    const problem = bridges && targetProblem(target, bridges)
+    const problem = channelOf(kernel, target) ? undefined : bridges && targetProblem(target, bridges)
     return problem
       ? [
           finding({

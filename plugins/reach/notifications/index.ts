@@ -10,6 +10,7 @@ import {
   AttentionAsked,
   AttentionExpired,
   AttentionSources,
+  NotificationChannels,
   NotificationErrors,
   Notifications,
 } from './api.js'
@@ -29,7 +30,7 @@ export default definePlugin({
   provides: Notifications,
   service: () => import('./service.js').then(module => module.NotificationsService),
 }).surface({
-  declares: [AttentionSources],
+  declares: [AttentionSources, NotificationChannels],
   tables: migrations,
   errors: [NotificationErrors],
   settings: [BridgeNotificationTimeout],

@@ -9,7 +9,7 @@ import type { K } from '../needs.js'
 import { matches } from '../presets/filter.js'
 import type { ActivePreset, Presets } from '../presets/presets.js'
 import { isQuiet, quietEnd } from '../presets/rules.js'
-import { addressOf, destinationOf } from '../presets/targets.js'
+import { addressOf, channelOf, destinationOf } from '../presets/targets.js'
 import { type CursorRow, cursors, reminders } from '../tables.js'
 import { type Happening, happeningOf, messageOf } from './happening.js'
 import { paced } from './pace.js'
@@ -20,6 +20,8 @@ const PAGE = 200
 const SAVED = 5000
 /** Lines of a digest of quiet hours. */
 const DIGEST_LINES = 20
+/** Type of a message about several events. */
+const DIGEST = 'notifications.digest'
 /** Prefix of the source of preset messages. */
 const PRESET = 'preset:'
 /** Milliseconds that the dispatcher waits for bridges that do not run. */
@@ -149,7 +151,7 @@ export class Dispatcher {
     const stored = cursors.get(db, of)
     if (!stored) return { done: true }
     const now = clock.now()
-    if (!bridges) return { done: true, until: now + ABSENT_MS }
+    if (!bridges && !channelOf(this.kernel, lane.target)) return { done: true, until: now + ABSENT_MS }
     if (stored.retry_at !== undefined && stored.retry_at > now) return { done: true, until: stored.retry_at }
     const { page, upTo } = await this.#next(lane, stored)
     if (page.length === 0 && upTo - stored.seq < SAVED) return { done: true }
@@ -186,7 +188,7 @@ export class Dispatcher {
     from: CursorRow,
     page: readonly StoredEvent[],
     upTo: number,
-    bridges: BridgesApi,
+    bridges: BridgesApi | undefined,
   ): Promise<Step> {
     const { db, clock, ids } = this.kernel
     const of = { preset: from.preset, target: from.target }
@@ -213,7 +215,7 @@ export class Dispatcher {
     cursor: CursorRow,
     page: readonly StoredEvent[],
     upTo: number,
-    bridges: BridgesApi,
+    bridges: BridgesApi | undefined,
   ): Promise<Step> {
     const { name, rules } = preset.row
     const wanted = page.map(event => this.#happening(event))
@@ -256,7 +258,7 @@ export class Dispatcher {
     return subject !== target.bridge_id && source?.startsWith(PRESET) !== true
   }
 
-  #post(t: Tx, lane: Lane, happening: Happening, bridges: BridgesApi): Posted {
+  #post(t: Tx, lane: Lane, happening: Happening, bridges: BridgesApi | undefined): Posted {
     const { sessionId, item } = happening
     // Events of a session on a focused surface have been seen; recent activity of the person alone does not imply that.
     if (sessionId !== undefined && this.kernel.needs.sessions.current?.isWatched(sessionId)) return {}
@@ -272,7 +274,7 @@ export class Dispatcher {
   }
 
   /** Sends one message for all events of the quiet hours. */
-  #digest(t: Tx, lane: Lane, held: readonly Happening[], bridges: BridgesApi): Posted {
+  #digest(t: Tx, lane: Lane, held: readonly Happening[], bridges: BridgesApi | undefined): Posted {
     const [first] = held
     if (first && held.length === 1) return this.#post(t, lane, first, bridges)
     const lines = held.slice(0, DIGEST_LINES).map(({ title }) => `- ${title}`)
@@ -289,10 +291,17 @@ export class Dispatcher {
     { preset, target }: Lane,
     id: string,
     text: string,
-    bridges: BridgesApi,
-    of?: Pick<Happening, 'sessionId' | 'taskId'>,
+    bridges: BridgesApi | undefined,
+    of?: Pick<Happening, 'sessionId' | 'taskId' | 'type'>,
   ): Posted {
     const { name } = preset.row
+    const channel = channelOf(this.kernel, target)
+    if (channel) {
+      const problem = channel.post(t, { key: id, text, ...subjectOf(of) })
+      if (problem !== undefined) return { last_error: problem }
+      return { last_delivery_id: id, last_queued_at: this.kernel.clock.now() }
+    }
+    if (!bridges) return { last_error: 'no plugin serves bridges' }
     const bridge = bridges.get(target.bridge_id)
     if (!bridge) return { last_error: `the bridge ${target.bridge_id} no longer exists` }
     const { sessionId, taskId } = of ?? {}
@@ -356,6 +365,9 @@ export class Dispatcher {
     return made
   }
 }
+
+const subjectOf = (of: Pick<Happening, 'sessionId' | 'taskId' | 'type'> | undefined) =>
+  of ? { type: of.type, sessionId: of.sessionId, taskId: of.taskId } : { type: DIGEST }
 
 /** Columns of a cursor about its last message. */
 type Posted = Partial<Pick<CursorRow, 'last_delivery_id' | 'last_queued_at' | 'last_error'>>

@@ -18,7 +18,7 @@ import { BUILT_IN, type BuiltIn, hashOf } from './built-in.js'
 import { type Filter, isProblem, parseFilter } from './filter.js'
 import { patternProblem } from './pattern.js'
 import { checkRules } from './rules.js'
-import { resolved, showHint, targetKey, targetText } from './targets.js'
+import { channelOf, resolved, showHint, targetKey, targetText } from './targets.js'
 
 /** The profile of requests without one. */
 export const DEFAULT_PROFILE = 'default'
@@ -275,7 +275,8 @@ export class Presets {
     const { current: bridges } = this.kernel.needs.bridges
     const all: PresetTarget[] = []
     // Sequential, because each may read the directory of the same bridge.
-    for (const target of targets) all.push(bridges ? await resolved(target, bridges) : target)
+    for (const target of targets)
+      all.push(bridges && !channelOf(this.kernel, target) ? await resolved(target, bridges) : target)
     return [...new Map(all.map(target => [targetKey(target), target])).values()]
   }
 

@@ -3,9 +3,17 @@ import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import type { PresetTarget } from '../../../../schemas/notifications.js'
 import type { BridgeAddress, BridgeInfo, BridgesApi } from '../../bridges/api.js'
-import { NotificationErrors } from '../api.js'
+import { type NotificationChannel, NotificationChannels, NotificationErrors } from '../api.js'
+import type { K } from '../needs.js'
 
 const { preset_target_ambiguous: ambiguous, preset_target_invalid: invalid } = NotificationErrors
+
+/** The channel that a target names in place of a bridge. */
+export const channelOf = (
+  kernel: Pick<K, 'collect'>,
+  { bridge_id: name }: Pick<PresetTarget, 'bridge_id'>,
+): NotificationChannel | undefined =>
+  kernel.collect(NotificationChannels).find(({ entry }) => entry.name === name)?.entry
 
 /** Key of a target within a preset. Stays the same while the target leads to the same room. */
 export const targetKey = ({ bridge_id: bridge, canonical_route: route = '' }: PresetTarget): string =>
