@@ -31,6 +31,38 @@ export const ConsoleSessionsReply = v.object({
   current: v.optional(v.string()),
 })
 
+const keyText = (characters: number) =>
+  v.pipe(v.string(), v.regex(new RegExp(`^[A-Za-z0-9_-]{${characters}}$`), 'base64url without padding'))
+
+/** POST /api/console/push: `PushSubscription.toJSON()` of a browser, without its other members. */
+export const ConsolePushBody = v.strictObject({
+  endpoint: v.pipe(v.string(), v.maxLength(1024), v.url(), v.description('address at the push service; https')),
+  keys: v.strictObject({ p256dh: keyText(87), auth: keyText(22) }),
+})
+export type ConsolePushBody = v.InferOutput<typeof ConsolePushBody>
+
+export const ConsolePushSubscription = v.object({
+  id: v.string(),
+  session_id: v.pipe(v.string(), v.description('session of the console with which it ends')),
+  service: v.pipe(v.string(), v.description('host of the push service')),
+  created_at: Timestamp,
+  last_sent: v.optional(Timestamp),
+  last_error: v.optional(v.string()),
+})
+export type ConsolePushSubscription = v.InferOutput<typeof ConsolePushSubscription>
+
+/** GET /api/console/push. */
+export const ConsolePushReply = v.object({
+  enabled: v.pipe(v.boolean(), v.description('the setting console.push.enabled')),
+  public_key: v.optional(v.pipe(v.string(), v.description('with which a browser subscribes; while push is enabled'))),
+  subscriptions: v.array(ConsolePushSubscription),
+  current: v.optional(v.pipe(v.string(), v.description('subscription of the calling browser'))),
+})
+export type ConsolePushReply = v.InferOutput<typeof ConsolePushReply>
+
+/** POST /api/console/push. */
+export const AddConsolePushReply = v.object({ subscription: ConsolePushSubscription })
+
 /** DELETE /api/console/sessions. */
 export const EndConsoleReply = v.object({ ended: v.number() })
 export type EndConsoleReply = v.InferOutput<typeof EndConsoleReply>

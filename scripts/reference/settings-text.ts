@@ -125,6 +125,9 @@ export const settingTexts: Readonly<Record<string, string>> = {
     'How often a kind of block may recur on a task before the task needs attention; 0: no limit',
   'task.orchestration.bridge_notification_timeout':
     'Time after which a message about the end of a task that is still under way is shown as an error of its subscription; 0: never',
+  'console.push.enabled':
+    'Whether browsers that subscribed in the console get notifications. The push service of the browser vendor then sees when a message is sent to which browser; the message is encrypted. Off: nothing is sent',
+  'console.push.contact': 'Address of the operator for push services: `mailto:<address>` or `https://<page>`',
   'task.orchestration.summary_max_bytes': 'Bytes of the handoff from the previous run in the context of a run',
   'task.orchestration.context_body_max_bytes':
     'Bytes of the description, and of all event payloads, in the context of a run',

@@ -18,6 +18,7 @@ export const NAMESPACES = [
   'sessions',
   'network',
   'telemetry',
+  'console',
 ] as const
 export type Namespace = (typeof NAMESPACES)[number]
 

@@ -13,6 +13,7 @@ const OWN: Readonly<Record<string, readonly `${Namespace}/${string}`[]>> = {
   sessions: ['sessions/', 'mcp/'],
   'network-nats': ['network/'],
   telemetry: ['telemetry/'],
+  console: ['console/'],
 }
 /** Prefix of the servers of a workspace, `mcp/ws/<id>/…`. */
 const OF_WORKSPACES = 'mcp/ws/'

@@ -33,5 +33,30 @@ export const ConsoleErrors = defineErrors({
     message: 'no such session of the console',
     next: 'GET /api/console/sessions lists them',
   },
+  console_session_required: {
+    status: 403,
+    message: 'only a browser with a session of the console subscribes to push',
+    next: command('open'),
+  },
+  console_push_off: {
+    status: 409,
+    message: 'push is off, and nothing is sent to push services',
+    next: command('config set', 'console.push.enabled', 'true'),
+  },
+  console_push_refused: {
+    status: 400,
+    message: 'the address of the subscription is not that of a push service',
+    next: 'subscribe in a browser: the console does it',
+  },
+  console_push_full: {
+    status: 409,
+    message: 'too many browsers have subscribed to push',
+    next: 'GET /api/console/push lists them; delete one, or sign out there',
+  },
+  console_push_not_found: {
+    status: 404,
+    message: 'no such subscription',
+    next: 'GET /api/console/push lists them',
+  },
   console_file_not_found: { status: 404, message: 'the console has no such file', next: command('open') },
 })

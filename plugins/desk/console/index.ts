@@ -1,20 +1,26 @@
 import { describe, runsCode, throws } from '../../../kernel/kit/annotations/index.js'
 import { command } from '../../../kernel/kit/commands/command-line.js'
-import { created, definePlugin, noContent, ok, routeOf } from '../../../kernel/plugin.js'
+import { created, definePlugin, noContent, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
 import {
+  AddConsolePushReply,
   BeginConsoleBody,
   BeginConsoleReply,
   ConsoleLinkReply,
+  ConsolePushBody,
+  ConsolePushReply,
   ConsoleSessionsReply,
   EndConsoleReply,
 } from '../../../schemas/daemon/console.js'
+import { NotificationChannels } from '../../reach/notifications/api.js'
 import { undo } from '../changes/api.js'
 import { ConsoleErrors } from './api.js'
 import { needs } from './needs.js'
+import { PushSettings } from './push/settings.js'
 import type { ConsoleService } from './service.js'
 import { migrations } from './sessions.js'
 
 const route = routeOf<ConsoleService>(describe('Console'))
+const { contribute } = surfaceOf<ConsoleService>()
 const login = command('open')
 
 /** Files need no caller: they are the same in every installation and hold no data. */
@@ -34,6 +40,9 @@ export default definePlugin({
 }).surface({
   tables: migrations,
   errors: [ConsoleErrors],
+  settings: Object.values(PushSettings),
+  registries: [contribute(NotificationChannels, service => [service.push.channel])],
+  services: [{ name: 'push', run: (service, signal) => service.push.run(signal) }],
   hooks: { authenticate: (service, incoming) => service.authenticate(incoming) },
   routes: [
     route({
@@ -114,6 +123,46 @@ export default definePlugin({
         runsCode(false),
       ],
       handle: async (service, { actor }) => ok(await service.endAll(actor)),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/console/push',
+      summary: 'List browsers that get notifications by push',
+      replies: { 200: ConsolePushReply },
+      handle: async (service, { actor }) => ok(await service.push.list(service.sessionOf(actor))),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/console/push',
+      summary: 'Subscribe the calling browser to push',
+      body: ConsolePushBody,
+      replies: { 201: AddConsolePushReply },
+      with: [
+        undo({ by: 'never', why: 'the browser ends its subscription itself: DELETE /api/console/push/{id}' }),
+        throws(
+          ConsoleErrors.console_session_required,
+          ConsoleErrors.console_push_off,
+          ConsoleErrors.console_push_refused,
+          ConsoleErrors.console_push_full,
+        ),
+      ],
+      handle: async (service, { body, actor }) =>
+        created({ subscription: await service.push.add(service.sessionOf(actor), body) }),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/console/push/{id}',
+      summary: 'End a subscription to push',
+      replies: { 204: null },
+      with: [
+        undo({ by: 'never', why: 'only the browser can subscribe again' }),
+        runsCode(false),
+        throws(ConsoleErrors.console_push_not_found),
+      ],
+      handle: async (service, { params }) => {
+        await service.push.remove(params.id)
+        return noContent()
+      },
     }),
   ],
 })

@@ -2,6 +2,7 @@ import { type Actor, type Fault, type Incoming, iso, operator } from '../../../k
 import { ConsoleErrors } from './api.js'
 import { Files } from './files.js'
 import type { K } from './needs.js'
+import { Push } from './push/push.js'
 import { LONGEST_MS, Sessions } from './sessions.js'
 
 /** Header with the key of the session. */
@@ -12,6 +13,7 @@ type Headers = Incoming['headers']
 /** The console: its files, and sessions of the browsers that show it. */
 export class ConsoleService {
   readonly files = new Files()
+  readonly push: Push
   readonly #sessions: Sessions
   #port = 0
   /** Session of each caller, so that the open requests of one session can be ended. */
@@ -19,6 +21,7 @@ export class ConsoleService {
 
   constructor(private readonly kernel: K) {
     this.#sessions = new Sessions(kernel.db, kernel.clock, kernel.ids)
+    this.push = new Push(kernel, session => this.#sessions.isOpen(session))
   }
 
   start(): Promise<void> {
@@ -60,6 +63,11 @@ export class ConsoleService {
       body: { key: session.key, expires_at: iso(session.expiresAt) },
       headers: { 'set-cookie': cookie, 'cache-control': 'no-store' },
     }
+  }
+
+  /** Session of the console of a caller; undefined for every other caller. */
+  sessionOf(actor: Actor): string | undefined {
+    return this.#sessionOf.get(actor)
   }
 
   list(actor: Actor) {

@@ -2,6 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto'
 import { column, table } from '../../../kernel/kit/table.js'
 import { type Clock, type Db, type Ids, iso, type Migration } from '../../../kernel/plugin.js'
 import type { ConsoleSession } from '../../../schemas/daemon/console.js'
+import { pushMigration, subscriptions } from './push/subscriptions.js'
 
 const DAY_MS = 86_400_000
 /** A session ends this long after its last request. */
@@ -22,6 +23,7 @@ export const migrations: readonly Migration[] = [
         created_at INTEGER NOT NULL, used_at INTEGER NOT NULL
       ) STRICT`,
   },
+  pushMigration,
 ]
 
 const { bytes, text, time } = column
@@ -128,6 +130,12 @@ export class Sessions {
     return this.#sessions.has(id)
   }
 
+  /** Whether a session has not ended. */
+  isOpen(id: string): boolean {
+    const session = this.#sessions.get(id)
+    return session !== undefined && endOf(session) > this.clock.now()
+  }
+
   list(): ConsoleSession[] {
     return [...this.#sessions.values()]
       .filter(session => endOf(session) > this.clock.now())
@@ -144,7 +152,10 @@ export class Sessions {
     if (ids.length === 0) return
     for (const id of ids) this.#sessions.delete(id)
     await this.db.tx(t => {
-      for (const id of ids) sessions.delete(t, { id })
+      for (const id of ids) {
+        sessions.delete(t, { id })
+        subscriptions.delete(t, { session_id: id })
+      }
     })
   }
 

@@ -117,6 +117,7 @@ export const insideCases: readonly InsideCase[] = [
 
 /** Routes that change something and say that they cannot make code run: everything else counts as able to. */
 export const harmless = [
+  'DELETE /api/console/push/{id}',
   'DELETE /api/console/sessions',
   'DELETE /api/console/sessions/{id}',
   'DELETE /api/network/remote/acceptance',

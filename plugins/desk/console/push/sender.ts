@@ -1,0 +1,91 @@
+import { createECDH, createHash } from 'node:crypto'
+import type { Clock } from '../../../../kernel/plugin.js'
+import { DownloadError, type DownloadReply, exchange } from '../../../delivery/extensions/api.js'
+import type { PushPayload } from './message.js'
+import type { SubscriptionRow } from './subscriptions.js'
+
+/** Nobody named a push service: none may be inside this machine or its networks. */
+const NAMED = new URL('https://push-service.invalid')
+const MOST_REPLY_BYTES = 64 * 1024
+const TIMEOUT_MS = 10_000
+/** Seconds that the push service keeps a message for a browser that is off. */
+const TTL_S = 4 * 3600
+
+/** The key pair that the push service knows this daemon by, base64url. */
+export interface ServerKey {
+  readonly publicKey: string
+  readonly privateKey: string
+}
+
+const pairOf = (ecdh: ReturnType<typeof createECDH>, privateKey: string): ServerKey => ({
+  publicKey: ecdh.getPublicKey('base64url', 'uncompressed'),
+  privateKey,
+})
+
+export function keyOf(privateKey: string): ServerKey {
+  const ecdh = createECDH('prime256v1')
+  ecdh.setPrivateKey(Buffer.from(privateKey, 'base64url'))
+  return pairOf(ecdh, privateKey)
+}
+
+export function newKey(): ServerKey {
+  const ecdh = createECDH('prime256v1')
+  ecdh.generateKeys()
+  return pairOf(ecdh, ecdh.getPrivateKey().toString('base64url').padStart(43, 'A'))
+}
+
+/** What came of a message: `gone`, when the browser is no longer subscribed; `later`, when another attempt may help. */
+export type Sent =
+  | { readonly is: 'sent' }
+  | { readonly is: 'gone' }
+  | { readonly is: 'later'; readonly why: string }
+  | { readonly is: 'refused'; readonly why: string }
+
+export interface SendOptions {
+  readonly clock: Clock
+  readonly key: ServerKey
+  /** Address by which the push service reaches the operator. */
+  readonly contact: string
+  /** Tests send to this machine. */
+  readonly named?: URL
+}
+
+/** Encrypts a message for a browser and hands it to its push service. */
+export async function send(
+  { endpoint, p256dh, auth }: Pick<SubscriptionRow, 'endpoint' | 'p256dh' | 'auth'>,
+  payload: PushPayload,
+  { clock, key, contact, named = NAMED }: SendOptions,
+): Promise<Sent> {
+  const [{ default: encryption }, { default: vapid }] = await Promise.all([
+    import('web-push/src/encryption-helper.js'),
+    import('web-push/src/vapid-helper.js'),
+  ])
+  const url = new URL(endpoint)
+  const { cipherText } = encryption.encrypt(p256dh, auth, JSON.stringify(payload), 'aes128gcm')
+  const { Authorization } = vapid.getVapidHeaders(url.origin, contact, key.publicKey, key.privateKey, 'aes128gcm')
+  const headers = {
+    authorization: Authorization,
+    'content-type': 'application/octet-stream',
+    'content-encoding': 'aes128gcm',
+    ttl: String(TTL_S),
+    urgency: 'high',
+    // A push service keeps the newest message of a topic for a browser that is off.
+    topic: createHash('sha256').update(payload.tag).digest('base64url').slice(0, 32),
+  }
+  const init = { method: 'POST', headers, body: new Uint8Array(cipherText) }
+  const rules = { clock, named, maxBytes: MOST_REPLY_BYTES, timeoutMs: TIMEOUT_MS }
+  try {
+    return outcomeOf(url, await exchange(url, init, rules))
+  } catch (error) {
+    if (!(error instanceof DownloadError)) throw error
+    const mayHelp = error.problem === 'timeout' || error.problem === 'unreachable'
+    return mayHelp ? { is: 'later', why: error.message } : { is: 'refused', why: error.message }
+  }
+}
+
+function outcomeOf({ host }: URL, { status }: DownloadReply): Sent {
+  if (status >= 200 && status < 300) return { is: 'sent' }
+  if (status === 404 || status === 410) return { is: 'gone' }
+  const why = `${host} answers ${status}`
+  return status === 429 || status >= 500 ? { is: 'later', why } : { is: 'refused', why }
+}

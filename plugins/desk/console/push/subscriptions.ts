@@ -1,0 +1,36 @@
+import { column, table } from '../../../../kernel/kit/table.js'
+import { iso, type Migration } from '../../../../kernel/plugin.js'
+import type { ConsolePushSubscription } from '../../../../schemas/daemon/console.js'
+
+export const pushMigration: Migration = {
+  id: '002',
+  sql: `CREATE TABLE console_push (
+      id TEXT PRIMARY KEY, session_id TEXT NOT NULL UNIQUE, endpoint TEXT NOT NULL, p256dh TEXT NOT NULL, auth TEXT NOT NULL,
+      created_at INTEGER NOT NULL, sent_at INTEGER, last_error TEXT
+    ) STRICT`,
+}
+
+const { text, time } = column
+
+/** A browser that gets messages: one for each session of the console, with which it ends. */
+export const subscriptions = table('console_push', {
+  id: text(),
+  session_id: text(),
+  /** The address at the push service. Whoever knows it and the keys can send to the browser, so no reply has them. */
+  endpoint: text(),
+  p256dh: text(),
+  auth: text(),
+  created_at: time(),
+  sent_at: time().nullable(),
+  last_error: text().nullable(),
+})
+export type SubscriptionRow = NonNullable<ReturnType<typeof subscriptions.get>>
+
+export const toWire = (row: SubscriptionRow): ConsolePushSubscription => ({
+  id: row.id,
+  session_id: row.session_id,
+  service: new URL(row.endpoint).host,
+  created_at: iso(row.created_at),
+  ...(row.sent_at !== null && { last_sent: iso(row.sent_at) }),
+  ...(row.last_error !== null && { last_error: row.last_error }),
+})

@@ -1,0 +1,23 @@
+/**
+ * The parts of `web-push` that encrypt (RFC 8291) and sign (RFC 8292). Its other parts send, by a client that connects to every
+ * address.
+ */
+declare module 'web-push/src/encryption-helper.js' {
+  const helper: {
+    encrypt(p256dh: string, auth: string, payload: string, encoding: 'aes128gcm'): { readonly cipherText: Buffer }
+  }
+  export default helper
+}
+
+declare module 'web-push/src/vapid-helper.js' {
+  const helper: {
+    getVapidHeaders(
+      audience: string,
+      subject: string,
+      publicKey: string,
+      privateKey: string,
+      encoding: 'aes128gcm',
+    ): { readonly Authorization: string }
+  }
+  export default helper
+}
