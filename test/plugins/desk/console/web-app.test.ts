@@ -1,4 +1,5 @@
 // alone, timeout: 180s: a daemon and a browser, and the library of the browser replaces functions of Node
+import { execFileSync } from 'node:child_process'
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { createRequire } from 'node:module'
@@ -144,6 +145,98 @@ test('after an upgrade the next load shows the new page, and the one after a sto
     server.close()
     rmSync(upgraded, { recursive: true })
   }
+})
+
+test('a message shows a notification, and a click leads to the question of its session', async () => {
+  const question = { toolCall: { toolCallId: 'p1', title: 'git push', kind: 'execute' } }
+  const options = [{ optionId: 'allow_once', name: 'allow_once', kind: 'allow_once' }]
+  const id = await scene.session({ name: 'Asks' })
+  await scene.api('POST', `/api/workspaces/${scene.workspace}/sessions/${id}/prompt`, {
+    message: `ask ${JSON.stringify({ ...question, options })}`,
+  })
+  await page.goto(`${scene.base}/console/#/home`)
+  await controlled(page)
+  await context.grantPermissions(['notifications'], { origin: scene.base })
+  const devtools = await context.newCDPSession(page)
+  const registered = new Promise<string>(resolve =>
+    devtools.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => {
+      const [first] = registrations.filter(({ isDeleted }) => !isDeleted)
+      if (first) resolve(first.registrationId)
+    }),
+  )
+  await devtools.send('ServiceWorker.enable')
+  const about = { origin: scene.base, registrationId: await registered }
+  const deliver = (data: string) => devtools.send('ServiceWorker.deliverPushMessage', { ...about, data })
+  const shown = () =>
+    page.evaluate<{ title: string; place: string }[]>(`navigator.serviceWorker.ready
+      .then(one => one.getNotifications())
+      .then(all => all.map(({ title, data }) => ({ title, place: data.place })))`)
+  await deliver(JSON.stringify({ title: 'An agent waits for your answer', tag: 'a', session: id }))
+  await deliver('{ not readable')
+  await deliver(JSON.stringify({ title: 'Lure', tag: 'b', session: '../../../evil?x=//evil.example' }))
+  await eventually(async () => (await shown()).length === 3, 'the notifications')
+  assert.equal(
+    (await shown()).sort((a, b) => a.title.localeCompare(b.title)),
+    [
+      { title: 'An agent waits for your answer', place: `#/sessions/${id}` },
+      { title: 'Lure', place: '#/home' },
+      { title: 'svc needs you', place: '#/home' },
+    ],
+  )
+  const [worker] = context.serviceWorkers()
+  await worker?.evaluate(`self.registration.getNotifications({ tag: 'a' }).then(([notification]) =>
+    self.dispatchEvent(new NotificationEvent('notificationclick', { notification })))`)
+  await page.getByRole('region', { name: 'The agent asks' }).getByText('git push').waitFor()
+  assert.is(page.url(), `${scene.base}/console/#/sessions/${id}`)
+  assert.is((await shown()).length, 2, 'the notification is closed')
+})
+
+test('push says what it is before it is on, and then offers to subscribe', async () => {
+  await page.goto(`${scene.base}/console/#/home`)
+  const choice = page.getByText('Notifications of this browser')
+  await choice.focus()
+  await page.keyboard.press('Enter')
+  await page.getByText('svc config set console.push.enabled true', { exact: true }).waitFor()
+  const changes = [{ key: 'console.push.enabled', value: true }]
+  await scene.api('PATCH', '/api/settings/keys', { changes })
+  await page.reload()
+  await choice.click()
+  await page.getByRole('button', { name: 'Turn on in this browser' }).waitFor()
+  assert.equal(await wrongWith(page), [])
+  const push = await scene.api<{ public_key: string; subscriptions: unknown[] }>('GET', '/api/console/push')
+  assert.is(Buffer.from(push.public_key, 'base64url').length, 65)
+  assert.equal(push.subscriptions, [])
+})
+
+test('a worktree is shown with what changed in it, by keyboard', async () => {
+  const root = path.join(scene.at.folder, 'demo')
+  const git = (at: string, ...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@example.org', ...args], { cwd: at })
+  git(root, 'init', '-q', '-b', 'main')
+  writeFileSync(path.join(root, 'notes.txt'), 'one\n-- two\nthree\n')
+  git(root, 'add', '-A')
+  git(root, 'commit', '-qm', 'first')
+  git(root, 'worktree', 'add', '-q', '-b', 'side', path.join(scene.at.folder, 'demo.worktrees/side'))
+  const side = path.join(scene.at.folder, 'demo.worktrees/side')
+  writeFileSync(path.join(side, 'notes.txt'), 'one\nthree\n<img src=x onerror=alert(1)>\n')
+  writeFileSync(path.join(side, 'binary'), Buffer.from([0, 1]))
+  await page.goto(`${scene.base}/console/#/work/worktrees`)
+  const link = page.getByRole('link', { name: 'side', exact: true })
+  await link.focus()
+  await page.keyboard.press('Enter')
+  const details = page.getByRole('complementary', { name: 'Details' })
+  const file = details.getByRole('region', { name: 'notes.txt', exact: true })
+  assert.equal((await file.locator('pre').innerText()).trimEnd().split('\n'), [
+    '1   one',
+    '2 - -- two',
+    '2   three',
+    '3 + <img src=x onerror=alert(1)>',
+  ])
+  await details.getByText('not text, or too large').waitFor()
+  assert.equal(await wrongWith(page), [])
+  await page.setViewportSize({ width: 390, height: 800 })
+  assert.is(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), 0)
+  await page.setViewportSize({ width: 1360, height: 860 })
 })
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')

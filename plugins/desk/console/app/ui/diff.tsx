@@ -1,7 +1,8 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import { text } from '../text.js'
 import type { Line, Sign } from './compare.js'
 import { Loading } from './parts.js'
+import { patchLines } from './patch.js'
 
 export interface FileDiff {
   readonly path: string
@@ -41,6 +42,12 @@ export function Patch({ path, patch }: { readonly path: string; readonly patch: 
     .split('\n')
     .filter(line => !/^(?:---|\+\+\+|@@|\\)/.test(line) && line !== '')
     .map((line): Line => ({ sign: /^[+-]/.test(line) ? (line[0] as Sign) : ' ', words: line.slice(1) }))
+  return <Lines path={path} lines={lines} />
+}
+
+/** A patch of git, with the numbers of its lines. */
+export function GitPatch({ path, patch }: { readonly path: string; readonly patch: string }) {
+  const lines = useMemo(() => patchLines(patch), [patch])
   return <Lines path={path} lines={lines} />
 }
 

@@ -8,6 +8,14 @@ interface FetchOf extends Extendable {
   respondWith(reply: Promise<Response>): void
 }
 
+interface PushOf extends Extendable {
+  readonly data: { json(): unknown } | null
+}
+
+interface ClickOf extends Extendable {
+  readonly notification: Notification
+}
+
 interface PageClient {
   readonly url: string
   focus(): Promise<unknown>
@@ -18,6 +26,8 @@ interface WorkerEvents {
   install: Extendable
   activate: Extendable
   fetch: FetchOf
+  push: PushOf
+  notificationclick: ClickOf
 }
 
 export interface WorkerScope {

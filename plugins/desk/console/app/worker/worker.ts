@@ -1,3 +1,4 @@
+import { showMessages } from './push.js'
 import type { WorkerScope } from './scope.js'
 
 /** Replaced by the build: the files of the shell, and a digest of their contents. */
@@ -49,3 +50,4 @@ scope.addEventListener('fetch', event => {
     if (pathname === PAGE || pathname === `${PAGE}/`) event.respondWith(page(request))
   } else if (pathname !== PAGE && SHELL.includes(pathname)) event.respondWith(file(request))
 })
+showMessages(scope, PAGE)

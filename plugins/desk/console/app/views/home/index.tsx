@@ -7,6 +7,7 @@ import { text } from '../../text.js'
 import { Columns } from '../../ui/columns.js'
 import { Badge, Command, Empty, Fields, Loading, Page, Problem } from '../../ui/parts.js'
 import { Outcomes, Pulse, Usage, type UsageWindow } from './plots.js'
+import { PushChoice } from './push.js'
 
 type Item = ReplyOf<'GET /api/notifications/attention'>['items'][number]
 type Overview = ReplyOf<'GET /api/observe/overview'>['overview']
@@ -49,6 +50,7 @@ export function Home() {
           ) : (
             <Attention items={attention.data.items.filter(({ finished }) => !finished)} />
           )}
+          <PushChoice />
         </section>
         {data && <Today overview={data} />}
         <div class="halves">

@@ -11,6 +11,7 @@ import { Graph } from './graph.js'
 import { Inbox } from './inbox.js'
 import { NewTask } from './new-task.js'
 import { OneRun, Runs } from './runs.js'
+import { OneWorktree, Worktrees } from './worktrees.js'
 
 export type Task = ReplyOf<'GET /api/tasks'>['tasks'][number]
 
@@ -21,6 +22,7 @@ const parts = {
   board: 'svc task board',
   graph: 'svc task list',
   runs: 'svc task run all',
+  worktrees: 'svc worktree list',
   inbox: 'svc inbox',
 } as const
 type Part = keyof typeof parts
@@ -29,7 +31,7 @@ const isPart = (name: string | undefined): name is Part => name !== undefined &&
 
 /** Tasks as a board and as a graph, their runs, and what waits for a person. */
 export function Work() {
-  const [, first, second] = place.value
+  const [, first, second, third] = place.value
   const part = isPart(first) ? first : 'board'
   const selected = isPart(first) ? second : first
   const { data, error, reload } = useResource(
@@ -41,7 +43,9 @@ export function Work() {
   const tasks = data?.tasks ?? []
   const back = part === 'board' ? ['work'] : ['work', part]
   const detail =
-    selected === undefined ? undefined : part === 'runs' ? (
+    selected === undefined ? undefined : part === 'worktrees' ? (
+      third && <OneWorktree key={`${selected}/${third}`} workspace={selected} name={third} />
+    ) : part === 'runs' ? (
       <OneRun key={selected} id={selected} />
     ) : (
       <Detail key={selected} id={selected} tasks={tasks} back={back} changed={reload} />
@@ -84,6 +88,7 @@ export function Work() {
         {data && part === 'board' && <Board tasks={tasks} selected={selected} />}
         {data && part === 'graph' && <Graph tasks={tasks} selected={selected} />}
         {data && part === 'runs' && <Runs tasks={tasks} selected={selected} />}
+        {part === 'worktrees' && <Worktrees selected={third && `${selected}/${third}`} />}
         {part === 'inbox' && <Inbox />}
       </Page>
     </Columns>

@@ -115,6 +115,12 @@ export function OneRun({ id }: { readonly id: string }) {
           [words.claimed, run.claimed_at && ago(run.claimed_at)],
           [text.work.ended, run.ended_at && clock(run.ended_at)],
           [text.work.error, run.error],
+          [
+            text.worktrees.name,
+            worktree && session?.workspace_id && (
+              <a href={linkTo('work', 'worktrees', session.workspace_id, worktree.name)}>{worktree.name}</a>
+            ),
+          ],
           [words.branch, worktree?.branch],
           [text.sessions.folder, worktree?.folder],
         ]}
