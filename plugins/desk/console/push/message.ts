@@ -1,3 +1,4 @@
+import { clip } from '../../../../kernel/kit/text.js'
 import type { ChannelMessage } from '../../../reach/notifications/api.js'
 
 /** Most characters of a title that comes from the name of an event. */
@@ -27,7 +28,7 @@ export interface PushPayload {
 
 export function payloadOf({ type, sessionId, taskId }: ChannelMessage): PushPayload {
   const plain = type.replaceAll(/[._]/g, ' ')
-  const title = TITLES[type] ?? `${plain.charAt(0).toUpperCase()}${plain.slice(1)}`.slice(0, TITLE)
+  const title = TITLES[type] ?? clip(`${plain.charAt(0).toUpperCase()}${plain.slice(1)}`, TITLE)
   const subject = sessionId ?? taskId
   return {
     title,

@@ -1,4 +1,5 @@
 import { command } from '../../../../kernel/kit/commands/command-line.js'
+import { clip } from '../../../../kernel/kit/text.js'
 import { messageOf, type Tx } from '../../../../kernel/plugin.js'
 import type { ConsolePushBody, ConsolePushReply, ConsolePushSubscription } from '../../../../schemas/daemon/console.js'
 import { DownloadError, judgeAddress } from '../../../delivery/extensions/api.js'
@@ -139,7 +140,7 @@ export class Push {
         }
         const pause = PAUSES_MS[attempt]
         if (sent.is === 'refused' || pause === undefined) {
-          await db.tx(t => subscriptions.update(t, { id }, { last_error: sent.why.slice(0, 200) }))
+          await db.tx(t => subscriptions.update(t, { id }, { last_error: clip(sent.why, 200) }))
           return
         }
         await clock.sleep(pause, signal).catch(() => {})

@@ -112,8 +112,7 @@ export async function worktreeDiff(
 /** The commit where the worktree left the branch of the main one; without any, the commit that is checked out. */
 async function baseOf(git: Git, main: string): Promise<string> {
   const found = await git(['merge-base', main, 'HEAD']).catch(() => '')
-  const base = found.split('\n')[0] || (await git(['rev-parse', '--verify', '--quiet', 'HEAD'])).trim()
-  return base
+  return found.split('\n')[0] || (await git(['rev-parse', '--verify', '--quiet', 'HEAD'])).trim()
 }
 
 /** Changed files, sorted by path. */

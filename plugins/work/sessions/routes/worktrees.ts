@@ -1,4 +1,4 @@
-import { cli, runsCode, show, throws } from '../../../../kernel/kit/annotations/index.js'
+import { cli, show, throws } from '../../../../kernel/kit/annotations/index.js'
 import { ok, type Route } from '../../../../kernel/plugin.js'
 import { WorktreeDiffQuery, WorktreeDiffReply, WorktreesReply } from '../../../../schemas/worktrees.js'
 import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
@@ -39,7 +39,6 @@ export const worktreeRoutes: readonly Route<SessionsService>[] = [
     query: WorktreeDiffQuery,
     replies: { 200: WorktreeDiffReply },
     with: [
-      runsCode(false),
       throws(...REFERENCE_ERRORS, SessionErrors.worktree_not_found, SessionErrors.worktree_failed),
       cli('worktree diff', {
         ...inWorkspace,

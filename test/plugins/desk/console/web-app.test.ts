@@ -236,6 +236,8 @@ test('a worktree is shown with what changed in it, by keyboard', async () => {
   assert.equal(await wrongWith(page), [])
   await page.setViewportSize({ width: 390, height: 800 })
   assert.is(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), 0)
+  await details.getByRole('button', { name: 'Close' }).click()
+  await details.waitFor({ state: 'detached' })
   await page.setViewportSize({ width: 1360, height: 860 })
 })
 

@@ -83,7 +83,7 @@ export function OneWorktree({ workspace, name }: { readonly workspace: string; r
     [workspace, name, pages.length],
   )
   return (
-    <div class="detail">
+    <div class="detail worktree">
       <header>
         <h2>{name}</h2>
         <button type="button" class="quiet" onClick={() => go('work', 'worktrees')}>
