@@ -1,6 +1,7 @@
 // Makes the pictures of docs/console.md from the built console: `npm run console:screenshots [folder] [width] [views…]`. It needs
 // Chromium.
-import { mkdirSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { busyMonth, furnish } from '../test/plugins/desk/console/furnish.js'
 import { openScene, type Scene } from '../test/plugins/desk/console/scene.js'
@@ -20,7 +21,7 @@ const manage: Readonly<Record<string, string>> = {
 
 const [folder = join(import.meta.dirname, '../docs/console'), width = '1120', ...chosen] = process.argv.slice(2)
 const all = [
-  ...['home', 'sessions', 'session', 'work', 'graph', 'runs', 'inbox', 'desktops', 'automation'],
+  ...['home', 'sessions', 'session', 'work', 'graph', 'runs', 'worktree', 'inbox', 'desktops', 'automation'],
   ...['settings', 'doctor', ...Object.keys(manage)],
 ]
 const views = chosen.length > 0 ? chosen : all
@@ -43,15 +44,26 @@ async function furnishManage({ api, workspace }: Pick<Scene, 'api' | 'workspace'
   })
 }
 
+/** A worktree of the workspace with changes. */
+function furnishWorktree({ at }: Pick<Scene, 'at'>): void {
+  const folder = join(at.folder, 'demo.worktrees/fix-retries')
+  execFileSync('git', ['worktree', 'add', '-q', '-b', 'svc/fix-retries', folder], { cwd: join(at.folder, 'demo') })
+  const pause = 'export const pause = (attempt: number) =>\n  Math.min(30_000, 500 * 2 ** attempt)\n'
+  writeFileSync(join(folder, 'retry.ts'), pause)
+  writeFileSync(join(folder, 'notes.md'), '# Retries\n\nA pause doubles with each attempt, up to 30 seconds.\n')
+}
+
 const scene = await openScene()
 try {
   mkdirSync(folder, { recursive: true })
   const { session } = await furnish(scene)
   await furnishManage(scene)
+  furnishWorktree(scene)
   const places: Readonly<Record<string, string>> = {
     session: `sessions/${session}`,
     graph: 'work/graph',
     runs: 'work/runs',
+    worktree: `work/worktrees/${scene.workspace}/fix-retries`,
     inbox: 'work/inbox',
     settings: 'manage/settings/http.port',
     doctor: 'manage/doctor',

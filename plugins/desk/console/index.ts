@@ -11,6 +11,7 @@ import {
   ConsoleSessionsReply,
   EndConsoleReply,
 } from '../../../schemas/daemon/console.js'
+import { VaultErrors } from '../../access/vault/api.js'
 import { NotificationChannels } from '../../reach/notifications/api.js'
 import { undo } from '../changes/api.js'
 import { ConsoleErrors } from './api.js'
@@ -21,6 +22,8 @@ import { migrations } from './sessions.js'
 
 const route = routeOf<ConsoleService>(describe('Console'))
 const { contribute } = surfaceOf<ConsoleService>()
+/** Errors of the vault, which has the key that browsers subscribe with. */
+const KEY = [VaultErrors.vault_secret_damaged, VaultErrors.vault_key_missing, VaultErrors.vault_key_wrong]
 const login = command('open')
 
 /** Files need no caller: they are the same in every installation and hold no data. */
@@ -129,6 +132,7 @@ export default definePlugin({
       path: '/api/console/push',
       summary: 'List browsers that get notifications by push',
       replies: { 200: ConsolePushReply },
+      with: [throws(ConsoleErrors.console_push_off, ...KEY)],
       handle: async (service, { actor }) => ok(await service.push.list(service.sessionOf(actor))),
     }),
     route({

@@ -226,7 +226,7 @@ test('a worktree is shown with what changed in it, by keyboard', async () => {
   await page.keyboard.press('Enter')
   const details = page.getByRole('complementary', { name: 'Details' })
   const file = details.getByRole('region', { name: 'notes.txt', exact: true })
-  assert.equal((await file.locator('pre').innerText()).trimEnd().split('\n'), [
+  assert.equal((await file.locator('pre').textContent())?.trimEnd().split('\n'), [
     '1   one',
     '2 - -- two',
     '2   three',
