@@ -24,14 +24,16 @@ const pairOf = (ecdh: ReturnType<typeof createECDH>, privateKey: string): Server
 
 export function keyOf(privateKey: string): ServerKey {
   const ecdh = createECDH('prime256v1')
-  ecdh.setPrivateKey(Buffer.from(privateKey, 'base64url'))
+  ecdh.setPrivateKey(privateKey, 'base64url')
   return pairOf(ecdh, privateKey)
 }
 
 export function newKey(): ServerKey {
   const ecdh = createECDH('prime256v1')
-  ecdh.generateKeys()
-  return pairOf(ecdh, ecdh.getPrivateKey().toString('base64url').padStart(43, 'A'))
+  // One key in 256 begins with a zero, which Node leaves out; `web-push` takes keys of 32 bytes only.
+  do ecdh.generateKeys()
+  while (ecdh.getPrivateKey().length < 32)
+  return pairOf(ecdh, ecdh.getPrivateKey('base64url'))
 }
 
 /** What came of a message: `gone`, when the browser is no longer subscribed; `later`, when another attempt may help. */

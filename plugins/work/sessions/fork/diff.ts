@@ -8,7 +8,12 @@ import {
   repositoryAt,
 } from '../../../../kernel/kit/git/index.js'
 import { shown } from '../../../../kernel/kit/text.js'
-import type { Worktree, WorktreeDiffQuery, WorktreeDiffReply, WorktreeFile } from '../../../../schemas/worktrees.js'
+import type {
+  Worktree,
+  WorktreeDiffQuery,
+  WorktreeDiffReply,
+  WorktreeFile,
+} from '../../../../schemas/sessions/worktrees.js'
 import type { Workspace } from '../../../desk/workspaces/api.js'
 import { SessionErrors } from '../api.js'
 import type { K } from '../needs.js'

@@ -1,6 +1,6 @@
 import { cli, show, throws } from '../../../../kernel/kit/annotations/index.js'
 import { ok, type Route } from '../../../../kernel/plugin.js'
-import { WorktreeDiffQuery, WorktreeDiffReply, WorktreesReply } from '../../../../schemas/worktrees.js'
+import { WorktreeDiffQuery, WorktreeDiffReply, WorktreesReply } from '../../../../schemas/sessions/worktrees.js'
 import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
 import { SessionErrors } from '../api.js'
 import { listWorktrees, worktreeDiff } from '../fork/diff.js'

@@ -1,6 +1,6 @@
 /** Git worktrees of workspaces, and what changed in them. */
 import * as v from 'valibot'
-import { Integer, queryInteger } from './kernel/common.js'
+import { Integer, queryInteger } from '../kernel/common.js'
 
 export const Worktree = v.object({
   name: v.pipe(v.string(), v.description('name of its folder')),
