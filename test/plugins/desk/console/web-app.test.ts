@@ -180,7 +180,7 @@ test('a message shows a notification, and a click leads to the question of its s
     [
       { title: 'An agent waits for your answer', place: `#/sessions/${id}` },
       { title: 'Lure', place: '#/home' },
-      { title: 'svc needs you', place: '#/home' },
+      { title: 'Something needs you', place: '#/home' },
     ],
   )
   const [worker] = context.serviceWorkers()

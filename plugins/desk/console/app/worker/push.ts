@@ -22,7 +22,7 @@ export function messageOf(data: { json(): unknown } | null): Message {
   const { title, tag } = said
   const [session, task] = [idIn(said.session), idIn(said.task)]
   return {
-    title: typeof title === 'string' && title !== '' ? title.slice(0, 120) : 'svc needs you',
+    title: typeof title === 'string' && title !== '' ? title.slice(0, 120) : 'Something needs you',
     tag: typeof tag === 'string' ? tag.slice(0, 300) : 'svc',
     place: session ? `#/sessions/${session}` : task ? `#/work/${task}` : '#/home',
   }
