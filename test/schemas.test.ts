@@ -130,6 +130,8 @@ for (const [name, mine] of Object.entries(routeSchemas)) {
 
 /** What matches the patterns that `text` does not. */
 const TEXTS: Readonly<Record<string, string>> = {
+  '^[A-Za-z0-9_-]{87}$': 'x'.repeat(87),
+  '^[A-Za-z0-9_-]{22}$': 'x'.repeat(22),
   '^evt_[0-9a-f]{16}$': 'evt_0123456789abcdef',
   '^(?:0|(?:\\d{1,9}(?:\\.\\d{1,6})?(?:ms|s|m|h|d))+)$': '5m',
   '^(?:[01]\\d|2[0-3]):[0-5]\\d$': '22:00',
@@ -144,6 +146,7 @@ function samples(schema: JsonSchema, strict: WeakSet<object>): unknown[] {
   if (schema.$ref) return []
   if (schema.enum) return [schema.enum[0]]
   if (schema.const !== undefined) return [schema.const]
+  if (schema.format === 'uri') return ['https://example.com']
   if (schema.pattern !== undefined) return [TEXTS[schema.pattern] ?? 'text']
   if (schema.format === 'date-time') return ['2030-01-31T09:00:00.000Z']
   if (schema.type === 'array') return samples(schema.items ?? {}, strict).map(item => [item])

@@ -36,7 +36,7 @@ const keyText = (characters: number) =>
     v.string(),
     v.minLength(characters),
     v.maxLength(characters),
-    v.regex(/^[A-Za-z0-9_-]+$/, 'base64url without padding'),
+    v.regex(new RegExp(`^[A-Za-z0-9_-]{${characters}}$`), 'base64url without padding'),
   )
 
 /** POST /api/console/push: `PushSubscription.toJSON()` of a browser, without its other members. */
