@@ -15,6 +15,9 @@ export interface FormField {
   readonly value?: string
   readonly optional?: true
   readonly hint?: string
+  readonly placeholder?: string
+  /** The field stands in a part that is closed at first; such fields are optional. */
+  readonly more?: true
   /** Whether the field applies to the other values. */
   readonly applies?: (values: Values) => boolean
 }
@@ -63,6 +66,15 @@ export function Form({
       return error === undefined ? {} : Object.fromEntries(kept)
     })
   }
+  const fieldOf = (field: FormField) => (
+    <Field
+      key={field.name}
+      field={field}
+      isMarked={!filters && !field.more}
+      value={values[field.name] ?? ''}
+      set={value => setChanged(before => ({ ...before, [field.name]: value }))}
+    />
+  )
   return (
     <form
       class="form"
@@ -72,15 +84,13 @@ export function Form({
         if (!state.busy) void send()
       }}
     >
-      {shown.map(field => (
-        <Field
-          key={field.name}
-          field={field}
-          isMarked={!filters}
-          value={values[field.name] ?? ''}
-          set={value => setChanged(before => ({ ...before, [field.name]: value }))}
-        />
-      ))}
+      {shown.filter(({ more }) => !more).map(fieldOf)}
+      {shown.some(({ more }) => more) && (
+        <details class="more">
+          <summary>{text.forms.more}</summary>
+          {shown.filter(({ more }) => more).map(fieldOf)}
+        </details>
+      )}
       {children?.(values)}
       <div class="actions">
         <button type="submit" class={filters ? '' : 'primary'} aria-disabled={state.busy}>
@@ -93,7 +103,7 @@ export function Form({
 }
 
 function Field({
-  field: { label, kind = 'text', options = [], optional, hint },
+  field: { label, kind = 'text', options = [], optional, hint, placeholder },
   isMarked,
   value,
   set,
@@ -110,6 +120,7 @@ function Field({
     id,
     value,
     required: !optional,
+    ...(placeholder && { placeholder }),
     onInput: (event: { currentTarget: { value: string } }) => set(event.currentTarget.value),
     ...(about !== '' && { 'aria-describedby': describes }),
   }
@@ -161,7 +172,7 @@ function Input({
 }) {
   if (kind === 'password') return <input type="password" autocomplete="new-password" {...rest} />
   if (kind === 'datetime') return <input type="datetime-local" {...rest} />
-  if (kind === 'number') return <input type="number" {...rest} />
+  if (kind === 'number') return <input type="number" step="any" {...rest} />
   return <input type="text" {...rest} />
 }
 

@@ -1,17 +1,18 @@
 import { signal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { announce } from '../../core/announce.js'
 import { api, type ReplyOf, urlOf } from '../../core/api.js'
-import { ago, clock } from '../../core/format.js'
+import { ago, clock, valueText } from '../../core/format.js'
 import { useResource } from '../../core/resource.js'
+import { go, linkTo } from '../../core/router.js'
 import { SharedStream } from '../../core/shared-stream.js'
 import { text } from '../../text.js'
-import { Form } from '../../ui/form.js'
+import { Confirmed, Form } from '../../ui/form.js'
 import { List, type ListView } from '../../ui/list.js'
-import { Action, Badge, Empty, Fields, Loading, Problem } from '../../ui/parts.js'
+import { Action, Badge, Code, Empty, Fields, Problem } from '../../ui/parts.js'
+import { addressOf, type Bridge, bindSecret, EditBridge, NewBridge, useProviders } from './bridge-form.js'
 
 type Bridges = ReplyOf<'GET /api/bridges'>
-type Bridge = Bridges['bridges'][number]
 type Health = NonNullable<Bridges['bridge_health'][string]>
 
 const words = text.bridges
@@ -26,7 +27,8 @@ const followed = signal('')
 
 const statusOf = ({ id, status }: Bridge) => health.value[id]?.status ?? status
 
-const view: ListView<Bridge> = {
+/** @param edits whether the details of a bridge are its editor */
+const viewOf = (edits: boolean): ListView<Bridge> => ({
   name: 'bridges',
   title: words.title,
   command: 'svc bridge list',
@@ -51,16 +53,28 @@ const view: ListView<Bridge> = {
   create: {
     label: words.add,
     command: 'svc bridge setup',
-    show: done => <Create done={done} />,
+    show: done => <NewBridge done={done} />,
   },
   detail: {
     title: ({ display_name: name }) => name,
-    command: ({ id }) => `svc bridge get ${id}`,
-    show: (bridge, reload) => <Details key={bridge.id} bridge={bridge} reload={reload} />,
+    command: ({ id }) => (edits ? `svc bridge update ${id}` : `svc bridge get ${id}`),
+    show: (bridge, reload) =>
+      edits ? (
+        <EditBridge
+          key={bridge.id}
+          bridge={bridge}
+          done={() => {
+            reload()
+            go('manage', 'bridges', bridge.id)
+          }}
+        />
+      ) : (
+        <Details key={bridge.id} bridge={bridge} reload={reload} />
+      ),
   },
-}
+})
 
-export function Bridges({ selected }: { readonly selected: string | undefined }) {
+export function Bridges({ selected, edits }: { readonly selected: string | undefined; readonly edits: boolean }) {
   const ids = followed.value
   useEffect(() => {
     if (ids === '') return
@@ -70,49 +84,16 @@ export function Bridges({ selected }: { readonly selected: string | undefined })
       if (changed) health.value = { ...health.value, ...changed }
     })
   }, [ids])
-  return <List view={view} path={['manage', 'bridges']} selected={selected} />
-}
-
-function Create({ done }: { readonly done: (id?: string) => void }) {
-  const { data, error, reload } = useResource(
-    async abort => (await api('GET /api/bridges/providers', {}, abort)).providers,
-    [],
-    /^extension/,
-  )
-  if (!data) return error === undefined ? <Loading /> : <Problem error={error} retry={reload} />
-  if (data.length === 0) return <Empty command="svc extension search">{words.noProvider}</Empty>
-  return (
-    <Form
-      label={words.add}
-      fields={[
-        {
-          name: 'platform',
-          label: words.platform,
-          kind: 'select',
-          value: data[0]?.platform ?? '',
-          options: data.map(({ platform, display_name: name }) => [platform, name] as const),
-        },
-        { name: 'name', label: fields.name },
-        { name: 'enabled', label: words.enableNow, kind: 'check' },
-      ]}
-      submit={async ({ platform = '', name = '', enabled }) => {
-        const extension_name = data.find(one => one.platform === platform)?.extension_name ?? ''
-        const { bridge } = await api('POST /api/bridges', {
-          body: {
-            ...{ display_name: name, platform, extension_name, scope: 'global', enabled: enabled === 'yes' },
-            routing_policy: {},
-          },
-        })
-        done(bridge.id)
-      }}
-    />
-  )
+  return <List view={viewOf(edits)} path={['manage', 'bridges']} selected={selected} />
 }
 
 function Details({ bridge, reload }: { readonly bridge: Bridge; readonly reload: () => void }) {
   const { id } = bridge
   const now = health.value[id]
   const at = { path: { id } }
+  const isOwn = bridge.source !== 'package'
+  const { listen_addr: listens, public_url: url } = (bridge.provider_config ?? {}) as Record<string, unknown>
+  const webhook = bridge.webhook_public_url ?? (typeof url === 'string' ? url : undefined)
   return (
     <>
       <div class="actions">
@@ -135,7 +116,13 @@ function Details({ bridge, reload }: { readonly bridge: Bridge; readonly reload:
             }}
           />
         )}
+        {isOwn && (
+          <a class="button" href={linkTo('manage', 'bridges', id, 'edit')}>
+            {words.edit}
+          </a>
+        )}
       </div>
+      {!isOwn && <p class="muted">{words.packaged}</p>}
       <h3>{fields.health}</h3>
       <Fields
         of={[
@@ -157,66 +144,201 @@ function Details({ bridge, reload }: { readonly bridge: Bridge; readonly reload:
           [words.platform, bridge.platform],
           [words.extension, bridge.extension_name],
           [words.scope, bridge.workspace_id ?? bridge.scope],
+          [words.listens, typeof listens === 'string' && <code key="listens">{listens}</code>],
+          [words.webhook, webhook && <code key="webhook">{webhook}</code>],
         ]}
       />
+      <Checks bridge={bridge} hasWebhook={webhook !== undefined} />
       <Secrets bridge={bridge} />
       <h3>{words.test}</h3>
       <Form
         label={words.send}
-        fields={[{ name: 'message', label: words.message }]}
-        submit={async ({ message = '' }) => {
-          const reply = await api('POST /api/bridges/{id}/send-test', { ...at, body: { message } })
+        fields={[
+          { name: 'message', label: words.message },
+          { name: 'to', label: words.to, optional: true, hint: words.toHint },
+        ]}
+        submit={async ({ message = '', to = '' }) => {
+          const target = to === '' ? undefined : await targetOf(id, to)
+          const body = { message, ...(target && { target }) }
+          const reply = await api('POST /api/bridges/{id}/send-test', { ...at, body })
           if (reply.error) throw new Error(reply.error.message)
           announce(words.sent)
         }}
       />
       <Deliveries id={id} />
+      <Rooms id={id} />
     </>
   )
 }
 
-/** The secrets that the adapter needs: whether each is set, and a field that sets it. */
-function Secrets({ bridge: { id, platform } }: { readonly bridge: Bridge }) {
+/** The address of a route, or of a room or person by its name. */
+async function targetOf(id: string, name: string) {
+  const known = addressOf(name)
+  if (known) return known
+  const { result, diagnostic } = await api('POST /api/bridges/{id}/resolve', { path: { id }, body: { name } })
+  const found = result.match && addressOf(result.match.canonical_route)
+  if (!found) throw new Error(diagnostic?.message ?? words.unknownTarget)
+  return found
+}
+
+interface Finding {
+  readonly check: string
+  readonly status: string
+  readonly remediation: string
+}
+
+/** Verifies the bridge when asked, and registers its webhook where it has one. */
+function Checks({ bridge: { id, platform }, hasWebhook }: { readonly bridge: Bridge; readonly hasWebhook: boolean }) {
+  const [checks, setChecks] = useState<readonly Finding[]>([])
+  const [manifest, setManifest] = useState<string>()
+  const at = { path: { id } }
+  return (
+    <>
+      <div class="actions">
+        <Action
+          label={words.verify}
+          tone="primary"
+          run={async () => {
+            setChecks((await api('POST /api/bridges/{id}/verify', at)).checks)
+            announce(words.verified)
+          }}
+        />
+        {hasWebhook && (
+          <Action
+            label={words.registerWebhook}
+            run={async () => {
+              const { status, remediation } = await api('POST /api/bridges/{id}/webhook/register', at)
+              setChecks([{ check: words.registerWebhook, status, remediation }])
+            }}
+          />
+        )}
+        {platform === 'slack' && (
+          <Action
+            label={words.manifest}
+            run={async () => {
+              const query = { instance: id }
+              const reply = await api('GET /api/bridges/providers/{platform}/manifest', { path: { platform }, query })
+              setManifest(valueText(reply.manifest))
+            }}
+          />
+        )}
+      </div>
+      {checks.length > 0 && (
+        <ul class="rows" aria-label={words.checks}>
+          {checks.map(({ check, status, remediation }) => (
+            <li key={check}>
+              <Badge of={status} />
+              <span class="grow">{check}</span>
+              {remediation !== '' && <p class="muted wrap">{remediation}</p>}
+            </li>
+          ))}
+        </ul>
+      )}
+      {manifest !== undefined && <Code label={words.manifest}>{manifest}</Code>}
+    </>
+  )
+}
+
+/** The secrets that the adapter needs: whether each is set, a field that sets it, and a button that deletes it. */
+function Secrets({ bridge: { id, platform, extension_name: extension } }: { readonly bridge: Bridge }) {
+  const providers = useProviders()
+  const bindings = useResource(
+    async abort => (await api('GET /api/bridges/{id}/secret-bindings', { path: { id } }, abort)).bindings,
+    [id],
+    /^bridge/,
+  )
+  if (!bindings.data || !providers.data)
+    return <Problem error={bindings.error ?? providers.error} retry={bindings.reload} />
+  const slots =
+    providers.data.find(one => one.platform === platform && one.extension_name === extension)?.secret_slots ?? []
+  if (slots.length === 0) return null
+  const isSet = (slot: string) => bindings.data?.some(({ binding_name: name }) => name === slot) ?? false
+  return (
+    <>
+      <h3>{words.secrets}</h3>
+      {slots.map(({ name, description }) => (
+        <div key={name}>
+          <Form
+            label={words.set(name)}
+            fields={[
+              {
+                ...{ name: 'value', label: isSet(name) ? words.isSet(name) : name, kind: 'password' },
+                ...(description && { hint: description }),
+              },
+            ]}
+            submit={async ({ value = '' }) => {
+              await bindSecret(id, name, value)
+              announce(words.isSet(name))
+              bindings.reload()
+            }}
+          />
+          {isSet(name) && (
+            <Confirmed
+              label={words.unbind(name)}
+              question={words.unbindQuestion(name)}
+              run={async () => {
+                await api('DELETE /api/bridges/{id}/secret-bindings/{binding_name}', {
+                  path: { id, binding_name: name },
+                })
+                bindings.reload()
+              }}
+            />
+          )}
+        </div>
+      ))}
+    </>
+  )
+}
+
+/** Most rooms and persons that are shown; others are found by their name. */
+const MOST_TARGETS = 100
+
+/** The conversations of a bridge with their sessions, and the rooms and persons that its platform has named. */
+function Rooms({ id }: { readonly id: string }) {
   const { data, error, reload } = useResource(
     async abort => {
-      const [{ bindings }, { providers }] = await Promise.all([
-        api('GET /api/bridges/{id}/secret-bindings', { path: { id } }, abort),
-        api('GET /api/bridges/providers', {}, abort),
+      const [{ routes }, { targets }] = await Promise.all([
+        api('GET /api/bridges/{id}/routes', { path: { id } }, abort),
+        api('GET /api/bridges/{id}/targets', { path: { id }, query: { limit: MOST_TARGETS } }, abort),
       ])
-      return { bindings, slots: providers.find(one => one.platform === platform)?.secret_slots ?? [] }
+      return { routes, targets }
     },
     [id],
     /^bridge/,
   )
   if (!data) return <Problem error={error} retry={reload} />
-  if (data.slots.length === 0) return null
   return (
     <>
-      <h3>{words.secrets}</h3>
-      {data.slots.map(({ name, description }) => (
-        <Form
-          key={name}
-          label={words.set(name)}
-          fields={[
-            {
-              name: 'value',
-              label: data.bindings.some(one => one.binding_name === name) ? words.isSet(name) : name,
-              kind: 'password',
-              ...(description && { hint: description }),
-            },
-          ]}
-          submit={async ({ value = '' }) => {
-            await api('PUT /api/bridges/{id}/secret-bindings/{binding_name}', {
-              path: { id, binding_name: name },
-              body: { kind: 'secret', secret_ref: `vault:bridges/${id}/${name}`, secret_value: value },
-            })
-            reload()
-          }}
-        />
-      ))}
+      <h3>{words.routes}</h3>
+      {data.routes.length === 0 && <Empty>{words.noRoutes}</Empty>}
+      <ul class="rows">
+        {data.routes.map(one => (
+          <li key={one.routing_key_hash}>
+            <a class="grow wrap" href={linkTo('sessions', one.session_id)}>
+              {[one.group_id, one.thread_id, one.peer_id].filter(Boolean).join(' / ')}
+            </a>
+            <span class="muted">{one.agent_name}</span>
+            <span class="muted">{ago(one.last_activity_at)}</span>
+          </li>
+        ))}
+      </ul>
+      <h3>{words.targets}</h3>
+      {data.targets.length === 0 && <Empty>{words.noTargets}</Empty>}
+      <ul class="rows">
+        {data.targets.map(one => (
+          <li key={one.canonical_route}>
+            <span class="grow wrap">{one.display_name}</span>
+            <span class="muted">{one.qualifier ?? one.target_type}</span>
+            <code class="wrap">{one.canonical_route}</code>
+          </li>
+        ))}
+      </ul>
     </>
   )
 }
+
+/** States in which a message has not arrived for certain, so that it can be discarded. */
+const OPEN = ['failed', 'prepared', 'queued', 'unknown_after_send']
 
 function Deliveries({ id }: { readonly id: string }) {
   const { data, error, reload } = useResource(
@@ -246,6 +368,19 @@ function Deliveries({ id }: { readonly id: string }) {
                 }}
               />
             )}
+            {OPEN.includes(one.state) && (
+              <Confirmed
+                label={words.discard}
+                question={words.discardQuestion}
+                run={async () => {
+                  await api('POST /api/bridges/{id}/deliveries/{delivery_id}/discard', {
+                    path: { id, delivery_id: one.id },
+                  })
+                  reload()
+                }}
+              />
+            )}
+            {one.reason && <p class="failure wrap">{one.reason}</p>}
             <p class="clip">{one.text}</p>
           </li>
         ))}

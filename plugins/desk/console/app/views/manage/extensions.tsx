@@ -1,15 +1,13 @@
+import { useState } from 'preact/hooks'
 import { api, type ReplyOf } from '../../core/api.js'
-import { useResource } from '../../core/resource.js'
+import { linkTo } from '../../core/router.js'
 import { text } from '../../text.js'
-import { Confirmed } from '../../ui/form.js'
 import type { ListView } from '../../ui/list.js'
-import { Action, Badge, Code, Fields, Problem } from '../../ui/parts.js'
+import { Action, Badge } from '../../ui/parts.js'
+import { type Extension, ExtensionDetails } from './extension-details.js'
 import { Install } from './install.js'
 
-type Extension = ReplyOf<'GET /api/extensions'>['extensions'][number]
-
 const { fields } = text.manage
-const { enable, disable } = text.automation
 const words = text.extensions
 
 export const extensions: ListView<Extension> = {
@@ -34,79 +32,40 @@ export const extensions: ListView<Extension> = {
   detail: {
     title: ({ name }) => name,
     command: ({ name }) => `svc extension show ${name}`,
-    show: (extension, reload) => (
-      <>
-        <div class="actions">
-          <Action
-            label={extension.enabled ? disable : enable}
-            run={async () => {
-              const at = { path: { name: extension.name } }
-              await (extension.enabled
-                ? api('POST /api/extensions/{name}/disable', at)
-                : api('POST /api/extensions/{name}/enable', at))
-              reload()
-            }}
-          />
-          {extension.enabled && (
-            <Action
-              label={words.reload}
-              run={async () => {
-                await api('POST /api/extensions/{name}/reload', { path: { name: extension.name }, body: {} })
-                reload()
-              }}
-            />
-          )}
-          <Confirmed
-            label={words.remove}
-            question={words.removeQuestion(extension.name)}
-            run={async () => {
-              await api('DELETE /api/extensions/{name}', { path: { name: extension.name } })
-              reload()
-            }}
-          />
-        </div>
-        {extension.last_error && <Problem error={extension.last_error} />}
-        <Fields
-          of={[
-            [fields.version, extension.version],
-            [fields.state, extension.state],
-            [fields.health, extension.health_message ?? extension.health],
-            [words.missing, extension.missing_env?.join(', ')],
-            [fields.source, extension.source],
-            [fields.folder, extension.origin_path],
-          ]}
-        />
-        {extension.items && extension.items.length > 0 && (
-          <>
-            <h3>{words.brings}</h3>
-            <ul class="rows">
-              {extension.items.map(({ id, kind, name, live }) => (
-                <li key={`${kind} ${id}`}>
-                  <span class="muted">{kind}</span>
-                  <code class="grow wrap">{name}</code>
-                  <Badge of={live ? 'active' : 'inactive'} />
-                </li>
-              ))}
-            </ul>
-          </>
-        )}
-        <Log key={extension.name} name={extension.name} />
-      </>
-    ),
+    show: (extension, reload) => <ExtensionDetails key={extension.name} extension={extension} reload={reload} />,
   },
 }
 
-function Log({ name }: { readonly name: string }) {
-  const { data } = useResource(
-    async signal => (await api('GET /api/extensions/{name}/logs', { path: { name } }, signal)).logs,
-    [name],
-    /^extension/,
-  )
-  if (!data || data.length === 0) return null
+type Updated = ReplyOf<'POST /api/extensions/update'>['updates']
+
+/** Updates all extensions that ask for nothing new; the others are listed with the reason. */
+export function UpdateAll() {
+  const [updates, setUpdates] = useState<Updated>()
   return (
     <>
-      <h3>{text.manage.logs}</h3>
-      <Code label={text.manage.logs}>{data.map(({ message }) => message).join('\n')}</Code>
+      <div class="actions">
+        <Action
+          label={words.updateAll}
+          run={async () => {
+            setUpdates((await api('POST /api/extensions/update', { body: {} })).updates)
+          }}
+        />
+      </div>
+      {updates?.length === 0 && <p role="status">{words.noUpdates}</p>}
+      {updates && updates.length > 0 && (
+        <ul class="rows" aria-label={words.updates}>
+          {updates.map(one => (
+            <li key={one.name}>
+              <a class="grow" href={linkTo('manage', 'extensions', one.name)}>
+                {one.name}
+              </a>
+              <Badge of={one.status} />
+              <span class="muted">{one.latest_version ?? one.current_version}</span>
+              {one.error && <p class="failure wrap">{one.error}</p>}
+            </li>
+          ))}
+        </ul>
+      )}
     </>
   )
 }

@@ -21,6 +21,8 @@ const groups: readonly (readonly [title: string, entries: readonly ManageEntry[]
       entry('agents', manage.agents, 'svc agent list'),
       entry('skills', manage.skills, 'svc skill list'),
       entry('tools', text.tools.title, 'svc tool list'),
+      entry('approvals', text.approvals.title, 'svc tool approvals'),
+      entry('grants', text.grants.title, 'svc tool grants list'),
       entry('mcp', text.mcp.title, 'svc mcp list'),
     ],
   ],

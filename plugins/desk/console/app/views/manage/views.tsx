@@ -3,11 +3,12 @@ import { Columns } from '../../ui/columns.js'
 import { List, type ListView } from '../../ui/list.js'
 import { Empty, Page } from '../../ui/parts.js'
 import { agents } from './agents.js'
+import { Approvals, Grants, ToolTabs } from './approvals.js'
 import { Audit } from './audit.js'
 import { Bridges } from './bridges.js'
 import { bundles } from './bundles.js'
 import { doctor } from './doctor.js'
-import { extensions } from './extensions.js'
+import { extensions, UpdateAll } from './extensions.js'
 import { logs } from './logs.js'
 import { Marketplace } from './marketplace.js'
 import { mcp } from './mcp.js'
@@ -24,18 +25,28 @@ import { workspaces } from './workspaces.js'
 
 // biome-ignore lint/suspicious/noExplicitAny: each list has items of its own type, which only its own functions get
 const lists: readonly ListView<any>[] = [
-  ...[agents, skills, tools, mcp, extensions, bundles, plugins, workspaces, settings, vault, doctor],
+  ...[agents, skills, mcp, bundles, plugins, workspaces, settings, vault, doctor],
 ]
 
 /** One view of this part. @param at the segments of the address after its name */
 export function ManageView({ name, at: [id, part] }: { readonly name: string; readonly at: readonly string[] }) {
   if (name === 'agents' && id !== undefined && (part === 'soul' || part === 'heartbeat'))
     return <SidecarPage id={id} which={part} />
+  if (name === 'approvals') return <Approvals selected={id} />
+  if (name === 'grants') return <Grants selected={id} />
   if (name === 'audit') return <Audit selected={id} />
-  if (name === 'bridges') return <Bridges selected={id} />
+  if (name === 'bridges') return <Bridges selected={id} edits={part === 'edit'} />
   if (name === 'marketplace') return <Marketplace selected={id} />
   if (name === 'network') return <Network part={id} selected={part} />
   if (name === 'support') return <Support />
+  if (name === 'extensions')
+    return <List view={extensions} path={['manage', 'extensions']} selected={id} foot={<UpdateAll />} />
+  if (name === 'tools')
+    return (
+      <List view={tools} path={['manage', 'tools']} selected={id}>
+        <ToolTabs current="tools" />
+      </List>
+    )
   if (name === 'logs') {
     if (id === 'program') return <ProgramLog />
     return (
