@@ -77,6 +77,17 @@ export async function api<R extends RouteName>(
   return (await reply.json()) as ReplyOf<R>
 }
 
+/** Sends a delivery to a webhook as another program would: with its own headers, and without the session of the browser. */
+export async function deliver(path: string, headers: Readonly<Record<string, string>>, body: string): Promise<unknown> {
+  const reply = await fetch(path, { method: 'POST', headers, body, credentials: 'omit', cache: 'no-store' }).catch(
+    () => {
+      throw unreachable()
+    },
+  )
+  if (!reply.ok) throw await faultOf(reply)
+  return reply.json()
+}
+
 /** The bytes of a reply, for a download: a link could not send the headers of the session. */
 export async function apiBlob(url: string): Promise<Blob> {
   return (await send('GET', url, {}, {})).blob()
@@ -110,11 +121,13 @@ async function send(method: string, url: string, { headers = {}, body }: Input, 
     ...more,
   }).catch(error => {
     if (more.signal?.aborted) throw error
-    throw new ApiFault('The daemon does not answer.', 'unreachable', 0, 'svc daemon start')
+    throw unreachable()
   })
   if (reply.ok) return reply
   throw await faultOf(reply)
 }
+
+const unreachable = () => new ApiFault('The daemon does not answer.', 'unreachable', 0, 'svc daemon start')
 
 /**
  * The fault of an error reply. Only the console itself says that a session has ended; any other 401 may come from a daemon that starts or

@@ -4,18 +4,17 @@ import { ago, clock } from '../../core/format.js'
 import { useResource } from '../../core/resource.js'
 import { go, linkTo } from '../../core/router.js'
 import { text } from '../../text.js'
-import { Confirmed, Form } from '../../ui/form.js'
+import { Confirmed } from '../../ui/form.js'
 import type { ListView } from '../../ui/list.js'
 import { Action, Badge, Code, Empty, Fields, Problem } from '../../ui/parts.js'
-import { pairs } from '../manage/json.js'
-import { agentField, useChoices, workspaceField } from './choices.js'
 import { JobForm, Occurrences } from './job-form.js'
+import { FreshSecret, TestDelivery, type Trigger, TriggerForm } from './trigger-form.js'
 
 export type Job = ReplyOf<'GET /api/automation/jobs'>['jobs'][number]
-type Trigger = ReplyOf<'GET /api/automation/triggers'>['triggers'][number]
 
 const words = text.automation
 const editor = text.jobEditor
+const trigWords = text.triggerEditor
 const yes = (is: boolean) => (is ? words.yes : words.no)
 
 /** @param edits whether the details of a job are its editor */
@@ -121,7 +120,13 @@ function JobDetails({ job, reload }: { readonly job: Job; readonly reload: () =>
 }
 
 /** The latest runs of a job or trigger, the newest first. */
-function Runs({ of: query }: { readonly of: { readonly job_id?: string; readonly trigger_id?: string } }) {
+function Runs({
+  of: query,
+  title = editor.runs,
+}: {
+  readonly of: { readonly job_id?: string; readonly trigger_id?: string }
+  readonly title?: string
+}) {
   const { data, error, reload } = useResource(
     async signal => (await api('GET /api/automation/runs', { query: { ...query, limit: 20 } }, signal)).runs,
     [query],
@@ -129,7 +134,7 @@ function Runs({ of: query }: { readonly of: { readonly job_id?: string; readonly
   )
   return (
     <>
-      <h3>{editor.runs}</h3>
+      <h3>{title}</h3>
       <Problem error={error} retry={reload} />
       {data?.length === 0 && <Empty>{editor.noRuns}</Empty>}
       <ul class="rows">
@@ -139,6 +144,7 @@ function Runs({ of: query }: { readonly of: { readonly job_id?: string; readonly
             <span class="grow">{clock(run.started_at ?? run.scheduled_at)}</span>
             {run.session_id && <a href={linkTo('sessions', run.session_id)}>{text.sessions.name}</a>}
             {run.error && <p class="failure">{run.error}</p>}
+            {run.delivery_error && <p class="failure">{run.delivery_error}</p>}
           </li>
         ))}
       </ul>
@@ -146,7 +152,8 @@ function Runs({ of: query }: { readonly of: { readonly job_id?: string; readonly
   )
 }
 
-export const triggers: ListView<Trigger> = {
+/** @param edits whether the details of a trigger are its editor */
+export const triggers = (edits: boolean): ListView<Trigger> => ({
   name: 'triggers',
   title: words.title,
   command: 'svc automation triggers list',
@@ -167,78 +174,71 @@ export const triggers: ListView<Trigger> = {
   },
   detail: {
     title: ({ name }) => name,
-    command: ({ id }) => `svc automation triggers get ${id}`,
-    show: (trigger, reload) => {
-      const at = { path: { id: trigger.id } }
-      return (
-        <>
-          <div class="actions">
-            <Action
-              label={trigger.enabled ? words.disable : words.enable}
-              run={async () => {
-                await api('PATCH /api/automation/triggers/{id}', { ...at, body: { enabled: !trigger.enabled } })
-                reload()
-              }}
-            />
-            {trigger.source === 'dynamic' && (
-              <Confirmed
-                label={editor.remove}
-                question={editor.removeQuestion(trigger.name)}
-                run={async () => {
-                  await api('DELETE /api/automation/triggers/{id}', at)
-                  reload()
-                }}
-              />
-            )}
-          </div>
-          <Fields
-            of={[
-              [words.enabled, yes(trigger.enabled)],
-              [words.event, trigger.event],
-              [text.triggerEditor.filter, trigger.filter && JSON.stringify(trigger.filter)],
-              [words.agent, trigger.agent_name],
-              [words.source, trigger.source],
-            ]}
-          />
-          <h3>{words.prompt}</h3>
-          <Code label={words.prompt}>{trigger.prompt}</Code>
-          <Runs of={{ trigger_id: trigger.id }} />
-        </>
-      )
-    },
+    command: ({ id }) => (edits ? `svc automation triggers update ${id}` : `svc automation triggers get ${id}`),
+    show: (trigger, reload) =>
+      edits ? (
+        <TriggerForm
+          key={trigger.id}
+          trigger={trigger}
+          done={id => {
+            reload()
+            go('automation', 'triggers', id)
+          }}
+        />
+      ) : (
+        <TriggerDetails key={trigger.id} trigger={trigger} reload={reload} />
+      ),
   },
-}
+})
 
-function TriggerForm({ done }: { readonly done: (id?: string) => void }) {
-  const choices = useChoices()
-  if (!choices) return null
+function TriggerDetails({ trigger, reload }: { readonly trigger: Trigger; readonly reload: () => void }) {
+  const at = { path: { id: trigger.id } }
+  const isOwn = trigger.source === 'dynamic'
+  const { fire_limit: limit, webhook_endpoint: endpoint } = trigger
   return (
-    <Form
-      label={editor.add}
-      fields={[
-        { name: 'name', label: words.name },
-        { name: 'event', label: words.event, hint: text.triggerEditor.eventHint },
-        {
-          name: 'filter',
-          label: text.triggerEditor.filter,
-          kind: 'area',
-          optional: true,
-          hint: text.triggerEditor.filterHint,
-        },
-        agentField(choices),
-        workspaceField(choices),
-        { name: 'prompt', label: words.prompt, kind: 'area' },
-      ]}
-      submit={async ({ name = '', event = '', filter = '', agent = '', workspace = '', prompt = '' }) => {
-        const { trigger } = await api('POST /api/automation/triggers', {
-          body: {
-            ...{ name, event, agent_name: agent, prompt },
-            ...(filter !== '' && { filter: pairs(filter) }),
-            ...(workspace === '' ? { scope: 'global' } : { scope: 'workspace', workspace_id: workspace }),
-          },
-        })
-        done(trigger.id)
-      }}
-    />
+    <>
+      <div class="actions">
+        <Action
+          label={trigger.enabled ? words.disable : words.enable}
+          run={async () => {
+            await api('PATCH /api/automation/triggers/{id}', { ...at, body: { enabled: !trigger.enabled } })
+            reload()
+          }}
+        />
+        {isOwn && (
+          <a class="button" href={linkTo('automation', 'triggers', trigger.id, 'edit')}>
+            {editor.edit}
+          </a>
+        )}
+        {isOwn && (
+          <Confirmed
+            label={editor.remove}
+            question={editor.removeQuestion(trigger.name)}
+            run={async () => {
+              await api('DELETE /api/automation/triggers/{id}', at)
+              reload()
+            }}
+          />
+        )}
+      </div>
+      {!isOwn && <p class="muted">{editor.readOnly}</p>}
+      <FreshSecret of={trigger.id} />
+      <Fields
+        of={[
+          [words.enabled, yes(trigger.enabled)],
+          [words.event, trigger.event],
+          [trigWords.endpoint, endpoint && <code key="url">{new URL(endpoint, location.origin).href}</code>],
+          [trigWords.scheme, endpoint && (trigger.webhook_scheme ?? 'service')],
+          [trigWords.filter, trigger.filter && JSON.stringify(trigger.filter)],
+          [trigWords.limit, trigWords.limited(limit.max, limit.window)],
+          [words.agent, trigger.agent_name],
+          [words.source, trigger.source],
+        ]}
+      />
+      <h3>{words.prompt}</h3>
+      <Code label={words.prompt}>{trigger.prompt}</Code>
+      {trigger.event === 'webhook' && <TestDelivery id={trigger.id} />}
+      <Runs of={{ trigger_id: trigger.id }} title={trigWords.deliveries} />
+    </>
   )
 }

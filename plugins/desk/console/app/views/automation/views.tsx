@@ -25,7 +25,8 @@ export function AutomationView({ part, at: [id, ...rest] }: { readonly part: str
         {tabs}
       </Calendar>
     )
-  const view = part === 'triggers' ? triggers : jobs(rest[0] === 'edit')
+  const edits = rest[0] === 'edit'
+  const view = part === 'triggers' ? triggers(edits) : jobs(edits)
   return (
     // biome-ignore lint/suspicious/noExplicitAny: each list has items of its own type
     <List<any> key={part} view={view} path={['automation', part === 'triggers' ? part : 'jobs']} selected={id}>

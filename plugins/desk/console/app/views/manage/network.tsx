@@ -7,9 +7,11 @@ import { linkTo } from '../../core/router.js'
 import { text } from '../../text.js'
 import { Confirmed, Form } from '../../ui/form.js'
 import { List, type ListView } from '../../ui/list.js'
-import { Action, Badge, Fields, Problem } from '../../ui/parts.js'
+import { Badge, Fields, Problem } from '../../ui/parts.js'
 import { WorkspaceChoice } from '../../ui/workspace-choice.js'
+import { Conversation, Conversations } from './conversation.js'
 import { filled, listed } from './json.js'
+import { Realm, Sharing } from './realm.js'
 
 type Channel = ReplyOf<'GET /api/workspaces/{workspace_id}/network/channels'>['channels'][number]
 type Peer = ReplyOf<'GET /api/workspaces/{workspace_id}/network/peers'>['peers'][number]
@@ -92,6 +94,7 @@ function ChannelDetails({
           [words.createdBy, known.created_by],
         ]}
       />
+      <Sharing channel={known.channel} workspace_id={workspace_id} />
       <Form
         key={`${known.purpose} ${known.fanout_policy}`}
         label={text.manage.save}
@@ -128,6 +131,7 @@ function ChannelDetails({
           </li>
         ))}
       </ul>
+      {data && <Conversations where={path} channel={data} />}
     </>
   )
 }
@@ -226,54 +230,18 @@ const daemons: ListView<Daemon> = {
   },
 }
 
-/** The realm of this daemon and its own key, above the list of the others. */
-function Realm() {
-  const { data, error, reload } = useResource(
-    async abort => {
-      const [{ remote }, { identity }] = await Promise.all([
-        api('GET /api/network/remote', {}, abort),
-        api('GET /api/network/remote/identity', {}, abort),
-      ])
-      return { remote, identity }
-    },
-    [],
-    /^network/,
-  )
-  if (!data) return <Problem error={error} retry={reload} />
-  const { remote, identity } = data
-  return (
-    <section>
-      <Fields
-        of={[
-          [words.connection, <Badge key="state" of={remote.state} />],
-          [words.realm, remote.realm],
-          [fields.error, remote.error],
-          [words.fingerprint, <code key="own">{identity.fingerprint}</code>],
-          [words.key, <code key="key">{identity.public_key}</code>],
-        ]}
-      />
-      {remote.state !== 'off' && (
-        <div class="actions">
-          <Action
-            label={words.leave}
-            run={async () => {
-              await api('POST /api/network/remote/leave')
-              reload()
-            }}
-          />
-        </div>
-      )}
-    </section>
-  )
-}
-
 export function Network({
   part = 'channels',
   selected,
+  conversation,
 }: {
   readonly part?: string | undefined
   readonly selected: string | undefined
+  /** A thread or direct room of the selected channel. */
+  readonly conversation: string | undefined
 }) {
+  if (part === 'channels' && selected !== undefined && conversation !== undefined && workspace.value !== '')
+    return <Conversation where={{ workspace_id: workspace.value, channel: selected }} id={conversation} />
   const view = part === 'daemons' ? daemons : part === 'peers' ? peers(workspace.value) : channels(workspace.value)
   return (
     // biome-ignore lint/suspicious/noExplicitAny: each list has items of its own type

@@ -29,7 +29,7 @@ const lists: readonly ListView<any>[] = [
 ]
 
 /** One view of this part. @param at the segments of the address after its name */
-export function ManageView({ name, at: [id, part] }: { readonly name: string; readonly at: readonly string[] }) {
+export function ManageView({ name, at: [id, part, rest] }: { readonly name: string; readonly at: readonly string[] }) {
   if (name === 'agents' && id !== undefined && (part === 'soul' || part === 'heartbeat'))
     return <SidecarPage id={id} which={part} />
   if (name === 'approvals') return <Approvals selected={id} />
@@ -37,7 +37,7 @@ export function ManageView({ name, at: [id, part] }: { readonly name: string; re
   if (name === 'audit') return <Audit selected={id} />
   if (name === 'bridges') return <Bridges selected={id} edits={part === 'edit'} />
   if (name === 'marketplace') return <Marketplace selected={id} />
-  if (name === 'network') return <Network part={id} selected={part} />
+  if (name === 'network') return <Network part={id} selected={part} conversation={rest} />
   if (name === 'support') return <Support />
   if (name === 'extensions')
     return <List view={extensions} path={['manage', 'extensions']} selected={id} foot={<UpdateAll />} />
