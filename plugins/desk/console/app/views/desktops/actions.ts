@@ -15,8 +15,8 @@ type CommandName =
 export interface Actions {
   /** Sends a command; an error is thrown. */
   send(command: CommandName, payload: Readonly<Record<string, unknown>>): Promise<Reply>
-  /** Sends a command; an error is shown. */
-  run(command: CommandName, payload: Readonly<Record<string, unknown>>): Promise<void>
+  /** Sends a command; an error is shown. @param said what is announced, instead of the usual text of the command */
+  run(command: CommandName, payload: Readonly<Record<string, unknown>>, said?: string): Promise<void>
 }
 
 /** Commands of the window manager on the state that is shown. */
@@ -47,11 +47,11 @@ export function actionsOf(
   }
   return {
     send,
-    async run(command, payload) {
+    async run(command, payload, said = text.desktops.done[command] ?? '') {
       show(undefined)
       try {
         await send(command, payload)
-        announce(text.desktops.done[command] ?? '')
+        announce(said)
       } catch (error) {
         show(error)
         announce(faultText(error))

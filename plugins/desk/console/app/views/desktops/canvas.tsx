@@ -1,13 +1,11 @@
 import { useEffect, useRef } from 'preact/hooks'
-import type { ReplyOf } from '../../core/api.js'
 import { text } from '../../text.js'
 import { Empty } from '../../ui/parts.js'
 import type { Actions, Desktop, State } from './actions.js'
+import { Floating, frameOf } from './floating.js'
 import { Window } from './window.js'
 
 type Node = Desktop['groups'][number]['root']
-type Rect = ReplyOf<'GET /api/workspaces/{workspace_id}/window-manager'>['windows'][string]['floating_rect']
-
 const words = text.desktops
 
 interface Shown {
@@ -15,14 +13,6 @@ interface Shown {
   readonly state: State
   readonly actions: Actions
 }
-
-const percent = (share: number) => `${share * 100}%`
-const frameOf = ({ x, y, width, height }: Rect) => ({
-  '--left': percent(x),
-  '--top': percent(y),
-  '--width': percent(width),
-  '--height': percent(height),
-})
 
 /** A desktop: its groups of tiled windows, and the floating ones in front of them. On narrow screens all stand below each other. */
 export function Canvas({ desktop, ...shown }: Shown & { readonly desktop: Desktop }) {
@@ -37,14 +27,9 @@ export function Canvas({ desktop, ...shown }: Shown & { readonly desktop: Deskto
           <NodeOf node={root} {...shown} />
         </div>
       ))}
-      {floating.map(id => (
-        <div
-          key={id}
-          class="group floating"
-          style={frameOf(state.windows[id]?.floating_rect ?? { x: 0, y: 0, width: 1, height: 1 })}
-        >
-          <Window id={id} {...shown} />
-        </div>
+      {[...floating].sort().map(id => (
+        // In a fixed order, with the place as a style: an element that is moved in the document loses the focus.
+        <Floating key={id} id={id} order={floating.indexOf(id) + 1} {...shown} />
       ))}
       {minimized.length > 0 && (
         <ul class="minimized" aria-label={words.minimized}>

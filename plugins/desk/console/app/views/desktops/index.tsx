@@ -6,7 +6,7 @@ import { text } from '../../text.js'
 import { Columns } from '../../ui/columns.js'
 import { ConfirmAction } from '../../ui/confirm.js'
 import { Action, Empty, Loading, Page, Problem } from '../../ui/parts.js'
-import { type Actions, type Arrangement, actionsOf, type State } from './actions.js'
+import { type Actions, type Arrangement, actionsOf, type Desktop, type State } from './actions.js'
 import { Canvas } from './canvas.js'
 import { draggedWindow } from './drag.js'
 import { choices } from './window.js'
@@ -76,6 +76,7 @@ function OneWorkspace({
           {desktops.map(({ id, name }) => (
             <a
               key={id}
+              data-desktop={id}
               href={linkTo('desktops', workspace.id, id)}
               aria-current={id === desktop.id ? 'page' : undefined}
               onDragOver={event => draggedWindow.value && event.preventDefault()}
@@ -99,6 +100,7 @@ function OneWorkspace({
               if (made) go('desktops', workspace.id, made.id)
             }}
           />
+          <Rename key={`${desktop.id} ${desktop.name}`} desktop={desktop} actions={actions} />
           {desktops.length > 1 && (
             <ConfirmAction
               label={words.remove}
@@ -134,6 +136,22 @@ function OneWorkspace({
       <Canvas key={desktop.id} workspace={workspace.id} state={current} desktop={desktop} actions={actions} />
       <p class="muted keys">{words.keys}</p>
     </>
+  )
+}
+
+function Rename({ desktop, actions }: { readonly desktop: Desktop; readonly actions: Actions }) {
+  const [name, setName] = useState(desktop.name)
+  return (
+    <ConfirmAction
+      label={words.rename}
+      title={words.renameTitle(desktop.name)}
+      run={() => actions.send('desktop.update', { desktop_id: desktop.id, name })}
+    >
+      <label>
+        {words.name}
+        <input type="text" value={name} onInput={event => setName(event.currentTarget.value)} />
+      </label>
+    </ConfirmAction>
   )
 }
 

@@ -2,6 +2,7 @@ import { useRef, useState } from 'preact/hooks'
 import { text } from '../../text.js'
 import type { Actions, State } from './actions.js'
 import { draggedWindow, type Edge, edgeAt } from './drag.js'
+import type { Placing } from './floating.js'
 import { Pane } from './pane.js'
 
 const words = text.desktops
@@ -47,6 +48,7 @@ export function Window({
   state,
   actions,
   stack = [],
+  placing,
 }: {
   readonly id: string
   readonly workspace: string
@@ -54,6 +56,8 @@ export function Window({
   readonly actions: Actions
   /** Windows in the same place, of which this one is visible. */
   readonly stack?: readonly string[]
+  /** Of a floating window: it is placed freely. */
+  readonly placing?: Placing
 }) {
   const host = useRef<HTMLElement>(null)
   const [edge, setEdge] = useState<Edge>()
@@ -63,6 +67,11 @@ export function Window({
   const name = title ?? titleOf(window.app, window.route.pathname)
   const keyDown = (event: KeyboardEvent) => {
     const direction = DIRECTIONS[event.key]
+    if (direction && placing && event.shiftKey) {
+      event.preventDefault()
+      placing.move(...stepTo(direction))
+      return
+    }
     if (direction && host.current) {
       event.preventDefault()
       const next = neighbour(host.current, direction)
@@ -74,7 +83,8 @@ export function Window({
     }
     if (event.ctrlKey || event.metaKey || event.altKey) return
     const resize = { '+': STEP, '-': -STEP }[event.key]
-    if (resize !== undefined) {
+    if (resize !== undefined && placing) placing.resize(resize, resize)
+    else if (resize !== undefined) {
       // Along the axis that has a neighbour.
       const axis =
         host.current && (neighbour(host.current, 'left') ?? neighbour(host.current, 'right'))
@@ -82,6 +92,8 @@ export function Window({
           : 'vertical'
       void actions.run('layout.resize', { window_id: id, axis, delta: resize })
     } else if (event.key === 'f') void actions.run('window.toggle_floating', { window_id: id })
+    else if (event.key === 'm' && placing)
+      void actions.run('window.toggle_floating', { window_id: id, minimized: true }, words.wasMinimized)
     else if (event.key === 'z') void actions.run('window.zoom', { window_id: id })
     else if (event.key === 'Delete') void actions.run('window.close', { window_id: id })
     else if (event.key === 'u') void actions.run('layout.undo', {})
@@ -129,9 +141,10 @@ export function Window({
         <button
           type="button"
           class="quiet window-title clip"
-          draggable
+          draggable={!placing}
           aria-label={words.windowLabel(name)}
           onKeyDown={keyDown}
+          onPointerDown={event => placing?.follow(event, 'move')}
           onDragStart={event => {
             draggedWindow.value = id
             event.dataTransfer?.setData('text/plain', id)
@@ -150,6 +163,18 @@ export function Window({
         >
           {window.placement === 'floating' ? words.tile : words.float}
         </button>
+        {placing && (
+          <button
+            type="button"
+            class="quiet"
+            aria-label={words.minimizeLabel(name)}
+            onClick={() =>
+              void actions.run('window.toggle_floating', { window_id: id, minimized: true }, words.wasMinimized)
+            }
+          >
+            {words.minimize}
+          </button>
+        )}
         <button
           type="button"
           class="quiet"
@@ -170,8 +195,28 @@ export function Window({
       <div class="window-body" tabIndex={0} role="region" aria-label={words.contentOf(name)}>
         <Pane workspace={workspace} app={window.app} pathname={window.route.pathname} setTitle={setTitle} />
       </div>
+      {placing && (
+        <button
+          type="button"
+          class="window-corner"
+          aria-label={words.resizeLabel(name)}
+          onPointerDown={event => placing.follow(event, 'resize')}
+          onKeyDown={event => {
+            const direction = DIRECTIONS[event.key]
+            if (!direction) return
+            event.preventDefault()
+            placing.resize(...stepTo(direction))
+          }}
+        />
+      )}
     </article>
   )
 }
 
 const STEP = 0.05
+
+/** A step in a direction, as shares of the width and of the height. */
+function stepTo(direction: Edge): readonly [number, number] {
+  if (direction === 'left' || direction === 'right') return [direction === 'left' ? -STEP : STEP, 0]
+  return [0, direction === 'top' ? -STEP : STEP]
+}

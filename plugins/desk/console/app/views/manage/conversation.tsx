@@ -203,7 +203,7 @@ export function Conversation({ where, id }: { readonly where: Where; readonly id
           <>
             <Fields of={[[words.cost, cost === undefined ? undefined : String(cost)]]} />
             {data.messages.length === 0 && <Empty>{words.noMessages}</Empty>}
-            <ol class="messages" aria-label={words.messages}>
+            <ol class="exchange" aria-label={words.messages}>
               {data.messages.map(message => (
                 <Entry
                   key={message.message_id}
