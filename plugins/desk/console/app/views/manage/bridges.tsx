@@ -150,21 +150,6 @@ function Details({ bridge, reload }: { readonly bridge: Bridge; readonly reload:
       />
       <Checks bridge={bridge} hasWebhook={webhook !== undefined} />
       <Secrets bridge={bridge} />
-      <h3>{words.test}</h3>
-      <Form
-        label={words.send}
-        fields={[
-          { name: 'message', label: words.message },
-          { name: 'to', label: words.to, optional: true, hint: words.toHint },
-        ]}
-        submit={async ({ message = '', to = '' }) => {
-          const target = to === '' ? undefined : await targetOf(id, to)
-          const body = { message, ...(target && { target }) }
-          const reply = await api('POST /api/bridges/{id}/send-test', { ...at, body })
-          if (reply.error) throw new Error(reply.error.message)
-          announce(words.sent)
-        }}
-      />
       <Deliveries id={id} />
       <Rooms id={id} />
     </>
@@ -340,6 +325,7 @@ function Rooms({ id }: { readonly id: string }) {
 /** States in which a message has not arrived for certain, so that it can be discarded. */
 const OPEN = ['failed', 'prepared', 'queued', 'unknown_after_send']
 
+/** Sends a test message, and lists what was sent. */
 function Deliveries({ id }: { readonly id: string }) {
   const { data, error, reload } = useResource(
     async abort =>
@@ -350,6 +336,22 @@ function Deliveries({ id }: { readonly id: string }) {
   if (!data) return <Problem error={error} retry={reload} />
   return (
     <>
+      <h3>{words.test}</h3>
+      <Form
+        label={words.send}
+        fields={[
+          { name: 'message', label: words.message },
+          { name: 'to', label: words.to, optional: true, hint: words.toHint },
+        ]}
+        submit={async ({ message = '', to = '' }) => {
+          const target = to === '' ? undefined : await targetOf(id, to)
+          const body = { message, ...(target && { target }) }
+          const reply = await api('POST /api/bridges/{id}/send-test', { path: { id }, body })
+          if (reply.error) throw new Error(reply.error.message)
+          announce(words.sent)
+          reload()
+        }}
+      />
       <h3>{words.messages}</h3>
       {data.length === 0 && <Empty>{words.noMessages}</Empty>}
       <ul class="rows">

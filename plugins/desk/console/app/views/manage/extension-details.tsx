@@ -16,14 +16,35 @@ const { enable, disable } = text.automation
 const words = text.extensions
 
 export function ExtensionDetails({
-  extension,
-  reload,
+  extension: listed,
+  reload: reloadList,
 }: {
   readonly extension: Extension
   readonly reload: () => void
 }) {
-  const { name } = extension
+  const { name } = listed
   const at = { path: { name } }
+  const known = useResource(
+    async abort => {
+      const [{ extension }, provenance] = await Promise.all([
+        api('GET /api/extensions/{name}', at, abort),
+        // Only an extension that was installed has one.
+        api('GET /api/extensions/{name}/provenance', at, abort).then(
+          reply => reply.provenance,
+          () => undefined,
+        ),
+      ])
+      return { extension, provenance }
+    },
+    [name],
+    /^extension/,
+  )
+  const extension = known.data?.extension ?? listed
+  const provenance = known.data?.provenance
+  const reload = () => {
+    known.reload()
+    reloadList()
+  }
   return (
     <>
       <div class="actions">
@@ -89,11 +110,11 @@ export function ExtensionDetails({
           </ul>
         </>
       )}
-      {extension.provenance && (
+      {provenance && (
         <>
           <h3>{words.update}</h3>
           <Update name={name} done={reload} />
-          <Origin name={name} provenance={extension.provenance} />
+          <Origin name={name} provenance={provenance} />
         </>
       )}
       <Log name={name} />

@@ -114,7 +114,7 @@ function Offer({
   const missing = asked.filter(one => !given.includes(one))
   const added = updates === undefined ? [] : preview.permissions_added
   const news = updates === undefined ? [] : preview.new_brings
-  const isMore = updates !== undefined && (preview.consent_required || added.length > 0)
+  const isMore = updates !== undefined && (preview.consent_required || added.length + news.length > 0)
   return (
     <section class="panel" aria-label={words.brings}>
       <h3>
