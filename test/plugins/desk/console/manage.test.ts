@@ -7,13 +7,14 @@ import type { BrowserContext, Locator, Page } from 'playwright-core'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { eventually } from '../../../fixtures/session-world.js'
+import { type Counterparts, hostileAdapter, openCounterparts, SECRET, waitingCall } from './counterparts.js'
 import { payloads } from './payloads.js'
 import { openScene, type Scene } from './scene.js'
 
 const KIT = fileURLToPath(new URL('../../../../examples/extensions/release-kit', import.meta.url))
-const WEBHOOK = fileURLToPath(new URL('../../../../dist/extensions/bridge-webhook', import.meta.url))
 
 let scene: Scene
+let others: Counterparts
 let context: BrowserContext
 let page: Page
 /** A tool that reads and needs no input. */
@@ -39,9 +40,12 @@ test.before(async () => {
       risk === 'read' && decision.callable && !decision.approval_required && !schema.required?.length,
   )
   tool = simple?.descriptor.tool_id ?? ''
-  await scene.api('POST', '/api/extensions', { path: WEBHOOK, allow_unverified: true })
+  others = await openCounterparts(scene)
 })
-test.after(() => scene?.close())
+test.after(async () => {
+  await others?.close()
+  await scene?.close()
+})
 
 const see = async (view: string) => {
   await page.goto(`${scene.base}/console/#/${view}`)
@@ -50,13 +54,22 @@ const see = async (view: string) => {
 }
 const content = () => page.locator('main, aside')
 
+interface Rect {
+  readonly x: number
+  readonly y: number
+  readonly width: number
+  readonly height: number
+}
+
 /** What somebody does in a view, apart from how it is done. */
 type Step =
-  | readonly ['follow' | 'press' | 'confirm' | 'check' | 'see' | 'gone', name: string]
+  | readonly ['follow' | 'open' | 'press' | 'confirm' | 'check' | 'see' | 'gone', name: string]
   | readonly ['fill' | 'choose', label: string, value: string]
 
+type Name = 'mouse' | 'keyboard'
+
 interface Hand {
-  readonly name: 'mouse' | 'keyboard'
+  readonly name: Name
   begin(view: string): Promise<void>
   press(target: Locator): Promise<void>
   fill(field: Locator, value: string): Promise<void>
@@ -124,6 +137,7 @@ async function act(hand: Hand, [what, name, value = '']: Step): Promise<void> {
     .getByLabel(name, { exact: what !== 'check' })
     .last()
   if (what === 'follow') await hand.press(link!.first())
+  else if (what === 'open') await hand.press(content().locator('summary').filter({ hasText: name }).last())
   else if (what === 'confirm') await hand.press(content().getByRole('group').getByRole('button', { name, exact: true }))
   else if (what === 'press') await hand.press(button!.last())
   else if (what === 'fill') await hand.fill(field, value)
@@ -134,209 +148,354 @@ async function act(hand: Hand, [what, name, value = '']: Step): Promise<void> {
 }
 
 /** The main job of each view. Each is done with both hands; `n` names what they make. */
-const jobs: readonly (readonly [title: string, view: (n: string) => string, steps: (n: string) => readonly Step[]])[] =
+const jobs: readonly (readonly [title: string, view: (n: Name) => string, steps: (n: Name) => readonly Step[]])[] = [
   [
-    [
-      'a job is created with the times that are shown, runs, and is deleted',
-      () => 'automation',
-      n => [
-        ['follow', 'New job'],
-        ['fill', 'Name', `Report by ${n}`],
-        ['fill', 'Expression', '61 9 * *'],
-        ['see', 'schedule.expr: must have five fields'],
-        ['fill', 'Expression', '15 7 * * 1'],
-        ['see', 'At 07:15, only on Monday'],
-        ['fill', 'Prompt', 'say hello'],
-        ['press', 'Create'],
-        ['press', 'Run now'],
-        ['see', 'completed'],
-        ['press', 'Delete'],
-        ['press', 'Delete'],
-        ['gone', `Report by ${n}`],
-      ],
+    'a job is created with the times that are shown, runs, and is deleted',
+    () => 'automation',
+    n => [
+      ['follow', 'New job'],
+      ['fill', 'Name', `Report by ${n}`],
+      ['fill', 'Expression', '61 9 * *'],
+      ['see', 'schedule.expr: must have five fields'],
+      ['fill', 'Expression', '15 7 * * 1'],
+      ['see', 'At 07:15, only on Monday'],
+      ['fill', 'Prompt', 'say hello'],
+      ['press', 'Create'],
+      ['press', 'Run now'],
+      ['see', 'completed'],
+      ['press', 'Delete'],
+      ['press', 'Delete'],
+      ['gone', `Report by ${n}`],
     ],
-    [
-      'a trigger is created and disabled',
-      () => 'automation/triggers',
-      n => [
-        ['follow', 'New trigger'],
-        ['fill', 'Name', `Watch by ${n}`],
-        ['fill', 'Event', 'automation.run.failed'],
-        ['fill', 'Prompt', 'say why'],
-        ['press', 'Create'],
-        ['press', 'Disable'],
-        ['press', 'Enable'],
-        ['press', 'Delete'],
-        ['press', 'Delete'],
-        ['gone', `Watch by ${n}`],
-      ],
+  ],
+  [
+    'a trigger is created and disabled',
+    () => 'automation/triggers',
+    n => [
+      ['follow', 'New trigger'],
+      ['fill', 'Name', `Watch by ${n}`],
+      ['fill', 'Event', 'automation.run.failed'],
+      ['fill', 'Prompt', 'say why'],
+      ['press', 'Create'],
+      ['press', 'Disable'],
+      ['press', 'Enable'],
+      ['press', 'Delete'],
+      ['press', 'Delete'],
+      ['gone', `Watch by ${n}`],
     ],
-    [
-      'the calendar moves between weeks and months',
-      () => 'automation/calendar/week',
-      () => [
-        ['follow', 'Month'],
-        ['follow', 'Later'],
-        ['follow', 'Today'],
-        ['follow', 'Week'],
-      ],
+  ],
+  [
+    'the calendar moves between weeks and months',
+    () => 'automation/calendar/week',
+    () => [
+      ['follow', 'Month'],
+      ['follow', 'Later'],
+      ['follow', 'Today'],
+      ['follow', 'Week'],
     ],
-    [
-      'a persona is written, and its history has it',
-      () => 'manage/agents/echo/soul',
-      n => [
-        ['fill', 'SOUL.md', `---\nrole: Critic of ${n}\n---\nYou doubt.`],
-        ['press', 'Save'],
-        ['see', 'put'],
-      ],
+  ],
+  [
+    'a persona is written, and its history has it',
+    () => 'manage/agents/echo/soul',
+    n => [
+      ['fill', 'SOUL.md', `---\nrole: Critic of ${n}\n---\nYou doubt.`],
+      ['press', 'Save'],
+      ['see', 'put'],
     ],
-    [
-      'a tool is called',
-      () => `manage/tools/${encodeURIComponent(tool)}`,
-      () => [
-        ['fill', 'Input as JSON', '{'],
-        ['press', 'Call the tool'],
-        ['see', 'This is no JSON.'],
-        ['fill', 'Input as JSON', '{}'],
-        ['press', 'Call the tool'],
-        ['see', '{'],
-      ],
+  ],
+  [
+    'a tool is called',
+    () => `manage/tools/${encodeURIComponent(tool)}`,
+    () => [
+      ['fill', 'Input as JSON', '{'],
+      ['press', 'Call the tool'],
+      ['see', 'This is no JSON.'],
+      ['fill', 'Input as JSON', '{}'],
+      ['press', 'Call the tool'],
+      ['see', '{'],
     ],
-    [
-      'an MCP server is added, tested and removed',
-      () => 'manage/mcp',
-      n => [
-        ['follow', 'Add server'],
-        ['fill', 'Name', `by-${n}`],
-        ['fill', 'Command', 'false'],
-        ['press', 'Add server'],
-        ['press', 'Test'],
-        ['see', 'Connection closed'],
-        ['press', 'Remove'],
-        ['press', 'Remove'],
-        ['gone', `by-${n}`],
-      ],
+  ],
+  [
+    'an MCP server is added, tested and removed',
+    () => 'manage/mcp',
+    n => [
+      ['follow', 'Add server'],
+      ['fill', 'Name', `by-${n}`],
+      ['fill', 'Command', 'false'],
+      ['press', 'Add server'],
+      ['press', 'Test'],
+      ['see', 'Connection closed'],
+      ['press', 'Remove'],
+      ['press', 'Remove'],
+      ['gone', `by-${n}`],
     ],
-    [
-      'a profile of a bundle is previewed, activated and deactivated',
-      () => 'manage/bundles',
-      () => [
-        ['follow', 'release'],
-        ['press', 'Preview'],
-        ['see', 'What an activation creates'],
-        ['press', 'Activate'],
-        ['see', 'Activation'],
-        ['press', 'Deactivate'],
-        ['press', 'Deactivate'],
-        ['gone', 'Activation'],
-      ],
+  ],
+  [
+    'a profile of a bundle is previewed, activated and deactivated',
+    () => 'manage/bundles',
+    () => [
+      ['follow', 'release'],
+      ['press', 'Preview'],
+      ['see', 'What an activation creates'],
+      ['press', 'Activate'],
+      ['see', 'Activation'],
+      ['press', 'Deactivate'],
+      ['press', 'Deactivate'],
+      ['gone', 'Activation'],
     ],
-    [
-      'a bridge is added',
-      () => 'manage/bridges',
-      n => [
-        ['follow', 'Add bridge'],
-        ['fill', 'Name', `Bridge by ${n}`],
-        ['press', 'Add bridge'],
-        ['see', 'Waiting messages'],
-        ['see', `Bridge by ${n}`],
-      ],
+  ],
+  [
+    'a bridge is configured, verified, used, changed and disabled',
+    () => 'manage/bridges',
+    n => [
+      ['follow', 'Add bridge'],
+      ['fill', 'Name', `Bridge by ${n}`],
+      ['fill', 'Listen on', others.listens[n]],
+      ['fill', 'Path', '/hooks/agent'],
+      ['fill', 'webhook_secret', SECRET],
+      ['check', 'Enable it now'],
+      ['open', 'More settings'],
+      ['fill', 'Delivery URL', others.url],
+      ['press', 'Add bridge'],
+      ['see', `http://${others.listens[n]}/hooks/agent`],
+      ['press', 'Verify'],
+      ['see', 'outbound'],
+      ['see', 'webhook_secret (is set)'],
+      ['fill', 'Message', `Hello by ${n}`],
+      ['fill', 'Target', 'group:ops'],
+      ['press', 'Send'],
+      ['see', `Hello by ${n}`],
+      ['follow', 'Edit'],
+      ['fill', 'Name', `Renamed by ${n}`],
+      ['fill', 'Listen on', 'example.org:80'],
+      ['press', 'Save'],
+      ['see', 'listen_addr'],
+      ['fill', 'Listen on', others.listens[n]],
+      ['press', 'Save'],
+      ['see', 'Waiting messages'],
+      ['see', `Renamed by ${n}`],
+      ['press', 'Restart'],
+      ['press', 'Disable'],
+      ['see', 'disabled'],
     ],
-    [
-      'a channel is added and gets a purpose',
-      () => 'manage/network/channels',
-      n => [
-        ['follow', 'Add channel'],
-        ['fill', 'Channel', `by-${n}`],
-        ['press', 'Add channel'],
-        ['see', 'Who receives messages'],
-        ['fill', 'Purpose', `Talks by ${n}`],
-        ['press', 'Save'],
-        ['see', `Talks by ${n}`],
-      ],
+  ],
+  [
+    'a call that waits is approved, and the decision remembered',
+    n => `manage/approvals/${others.approvals[n]}`,
+    n => [
+      ['see', `nobody-by-${n}`],
+      ['choose', 'Remember the decision', 'For calls with this input'],
+      ['press', 'Approve'],
+      ['gone', 'Remember the decision'],
+      ['follow', 'Grants'],
+      ['see', 'one input'],
     ],
-    [
-      'a secret is stored, replaced and deleted',
-      () => 'manage/vault',
-      n => [
-        ['follow', 'Add secret'],
-        ['fill', 'Reference', `vault:mcp/global/${n}/env/TOKEN`],
-        ['fill', 'Value', 'a-secret-of-somebody'],
-        ['press', 'Store'],
-        ['fill', 'New value', 'another-secret-value'],
-        ['press', 'Replace the value'],
-        ['press', 'Delete'],
-        ['press', 'Delete'],
-        ['gone', `vault:mcp/global/${n}/env/TOKEN`],
-      ],
+  ],
+  [
+    'a grant is given and revoked',
+    () => 'manage/grants',
+    () => [
+      ['follow', 'Add grant'],
+      ['choose', 'Decision', 'Reject'],
+      ['choose', 'Agent', 'echo'],
+      ['press', 'Add grant'],
+      ['see', 'Last used'],
+      ['press', 'Revoke'],
+      ['press', 'Revoke'],
+      ['gone', 'Last used'],
     ],
-    [
-      'a workspace is added, renamed and removed',
-      () => 'manage/workspaces',
-      n => [
-        ['follow', 'Add workspace'],
-        ['fill', 'Folder', path.join(scene.at.folder, n)],
-        ['press', 'Add workspace'],
-        ['see', 'Save'],
-        ['fill', 'Name', `Named by ${n}`],
-        ['press', 'Save'],
-        ['see', `Named by ${n}`],
-        ['press', 'Remove'],
-        ['press', 'Remove'],
-        ['gone', `Named by ${n}`],
-      ],
+  ],
+  [
+    'an extension gets its secret, and a version that brings more needs consent',
+    n => `manage/extensions/kit-${n}`,
+    n => [
+      ['see', 'Missing variables'],
+      ['fill', 'KIT_TOKEN', 'a-token-of-somebody'],
+      ['press', 'Set KIT_TOKEN'],
+      ['see', 'KIT_TOKEN (is set)'],
+      ['press', 'Look for an update'],
+      ['see', 'It newly brings'],
+      ['press', 'Update it'],
+      ['see', 'Agree first'],
+      ['check', 'I agree'],
+      ['press', 'Update it'],
+      ['gone', 'It newly brings'],
+      ['see', '2.0.0'],
+      ['press', 'Verify the files'],
+      ['see', 'The files are those that were installed.'],
+      ['press', 'Remove'],
+      ['press', 'Remove'],
+      ['gone', `kit-${n}`],
     ],
-    [
-      'a number is set and goes back to its default',
-      () => 'manage/settings/http.max_streams',
-      n => [
-        ['fill', 'Value', n === 'mouse' ? '91' : '92'],
-        ['press', 'Save'],
-        ['press', 'Use the default'],
-      ],
+  ],
+  [
+    'a thread is started, answered, and becomes a task',
+    () => 'manage/network/channels/talk',
+    n => [
+      ['fill', 'Message', `Question by ${n}`],
+      ['press', 'Send'],
+      ['see', 'svc network threads messages talk'],
+      ['see', `Question by ${n}`],
+      ['fill', 'Message', `Answer by ${n}`],
+      ['press', 'Send'],
+      ['see', `Answer by ${n}`],
+      ['press', 'Create a task'],
+      ['see', 'Tasks from this thread'],
+      ['follow', 'Channel talk'],
+      ['see', 'Who receives messages'],
     ],
-    [
-      'the audit is filtered and verified',
-      () => 'manage/audit',
-      () => [
-        ['fill', 'Action', 'vault.secret_put'],
-        ['press', 'Filter'],
-        ['see', 'vault:mcp/global'],
-        ['press', 'Verify the chain'],
-        ['see', 'none altered'],
-      ],
+  ],
+  [
+    'a realm is joined, a channel shared with it, and the realm left',
+    () => 'manage/network/daemons',
+    () => [
+      ['open', 'Join a realm'],
+      ['fill', 'NATS server', 'nats://127.0.0.1:1'],
+      ['fill', 'Realm', 'lab'],
+      ['press', 'Join'],
+      ['see', 'connection refused'],
+      ['press', 'Leave the realm'],
+      ['press', 'Leave the realm'],
+      ['open', 'Join a realm'],
+      ['fill', 'NATS server', others.nats],
+      ['fill', 'Realm', 'lab'],
+      ['press', 'Join'],
+      ['see', 'connected'],
+      ['follow', 'Channels'],
+      ['follow', 'talk'],
+      ['press', 'Share with the realm'],
+      ['see', 'Shared with the realm'],
+      ['press', 'Stop sharing'],
+      ['press', 'Stop sharing'],
+      ['gone', 'Shared with the realm'],
+      ['follow', 'Daemons'],
+      ['press', 'Leave the realm'],
+      ['press', 'Leave the realm'],
+      ['see', 'Join a realm'],
     ],
-    [
-      'the log is followed from a level on',
-      () => 'manage/logs',
-      () => [
-        ['follow', 'Program log'],
-        ['see', 'daemon is ready'],
-        ['choose', 'From level', 'fatal'],
-        ['see', 'No line matches.'],
-      ],
+  ],
+  [
+    'a webhook gets a secret that is shown once, and a signed delivery runs its agent',
+    () => 'automation/triggers',
+    n => [
+      ['follow', 'New trigger'],
+      ['fill', 'Name', `Hook by ${n}`],
+      ['choose', 'When', 'A webhook delivery arrives'],
+      ['fill', 'Name in the address', `by-${n}`],
+      ['fill', 'Prompt', 'say hello'],
+      ['press', 'Create'],
+      ['see', 'It is shown only now'],
+      ['press', 'Hide the secret'],
+      ['gone', 'Copy the secret'],
+      ['press', 'Send a signed delivery'],
+      ['see', 'The delivery was accepted.'],
+      ['see', 'completed'],
+      ['follow', 'Edit'],
+      ['fill', 'Filter', 'data.test=false'],
+      ['press', 'Save'],
+      ['see', 'data.test'],
+      ['press', 'Send a signed delivery'],
+      ['see', 'the filter does not match'],
+      ['press', 'Delete'],
+      ['press', 'Delete'],
+      ['gone', `Hook by ${n}`],
     ],
-    [
-      'the marketplace is searched',
-      () => 'manage/marketplace',
-      () => [
-        ['fill', 'Search the marketplace', 'no such thing'],
-        ['press', 'Search'],
-        ['see', 'Nothing matches.'],
-      ],
+  ],
+  [
+    'a channel is added and gets a purpose',
+    () => 'manage/network/channels',
+    n => [
+      ['follow', 'Add channel'],
+      ['fill', 'Channel', `by-${n}`],
+      ['press', 'Add channel'],
+      ['see', 'Who receives messages'],
+      ['fill', 'Purpose', `Talks by ${n}`],
+      ['press', 'Save'],
+      ['see', `Talks by ${n}`],
     ],
-    [
-      'an archive for support needs consent',
-      () => 'manage/support',
-      () => [
-        ['press', 'Make the archive'],
-        ['see', 'Agree first'],
-        ['check', 'I agree'],
-        ['press', 'Make the archive'],
-        ['see', 'completed'],
-      ],
+  ],
+  [
+    'a secret is stored, replaced and deleted',
+    () => 'manage/vault',
+    n => [
+      ['follow', 'Add secret'],
+      ['fill', 'Reference', `vault:mcp/global/${n}/env/TOKEN`],
+      ['fill', 'Value', 'a-secret-of-somebody'],
+      ['press', 'Store'],
+      ['fill', 'New value', 'another-secret-value'],
+      ['press', 'Replace the value'],
+      ['press', 'Delete'],
+      ['press', 'Delete'],
+      ['gone', `vault:mcp/global/${n}/env/TOKEN`],
     ],
-  ]
+  ],
+  [
+    'a workspace is added, renamed and removed',
+    () => 'manage/workspaces',
+    n => [
+      ['follow', 'Add workspace'],
+      ['fill', 'Folder', path.join(scene.at.folder, n)],
+      ['press', 'Add workspace'],
+      ['see', 'Save'],
+      ['fill', 'Name', `Named by ${n}`],
+      ['press', 'Save'],
+      ['see', `Named by ${n}`],
+      ['press', 'Remove'],
+      ['press', 'Remove'],
+      ['gone', `Named by ${n}`],
+    ],
+  ],
+  [
+    'a number is set and goes back to its default',
+    () => 'manage/settings/http.max_streams',
+    n => [
+      ['fill', 'Value', n === 'mouse' ? '91' : '92'],
+      ['press', 'Save'],
+      ['press', 'Use the default'],
+    ],
+  ],
+  [
+    'the audit is filtered and verified',
+    () => 'manage/audit',
+    () => [
+      ['fill', 'Action', 'vault.secret_put'],
+      ['press', 'Filter'],
+      ['see', 'vault:mcp/global'],
+      ['press', 'Verify the chain'],
+      ['see', 'none altered'],
+    ],
+  ],
+  [
+    'the log is followed from a level on',
+    () => 'manage/logs',
+    () => [
+      ['follow', 'Program log'],
+      ['see', 'daemon is ready'],
+      ['choose', 'From level', 'fatal'],
+      ['see', 'No line matches.'],
+    ],
+  ],
+  [
+    'the marketplace is searched',
+    () => 'manage/marketplace',
+    () => [
+      ['fill', 'Search the marketplace', 'no such thing'],
+      ['press', 'Search'],
+      ['see', 'Nothing matches.'],
+    ],
+  ],
+  [
+    'an archive for support needs consent',
+    () => 'manage/support',
+    () => [
+      ['press', 'Make the archive'],
+      ['see', 'Agree first'],
+      ['check', 'I agree'],
+      ['press', 'Make the archive'],
+      ['see', 'completed'],
+    ],
+  ],
+]
 
 test('an extension is installed by mouse after its preview, and disabled by keyboard', async () => {
   await see('manage/extensions')
@@ -372,6 +531,75 @@ for (const [title, view, steps] of jobs)
         0,
       )
     })
+
+test('messages of bridges arrive signed, decisions are remembered, and no secret is in the page', async () => {
+  for (const { name } of [mouse, keyboard]) {
+    const sent = others.deliveries.find(({ text }) => text === `Hello by ${name}`)
+    assert.ok(sent?.isSigned, `the message by ${name}`)
+  }
+  const { grants } = await scene.api<{ grants: { input_digest?: string }[] }>(
+    'GET',
+    `/api/tool-approval-grants?workspace_id=${scene.workspace}`,
+  )
+  assert.is(grants.filter(grant => grant.input_digest).length, 2)
+  const { bridges } = await scene.api<{ bridges: { id: string }[] }>('GET', '/api/bridges')
+  for (const view of [...bridges.map(({ id }) => `manage/bridges/${id}`), 'manage/vault', 'automation/triggers']) {
+    await see(view)
+    assert.not.ok((await page.content()).includes(SECRET), view)
+  }
+})
+
+for (const hand of [mouse, keyboard])
+  test(`a floating window is placed and resized freely, and another browser shows it, by ${hand.name}`, async () => {
+    const windows = `/api/workspaces/${scene.workspace}/window-manager`
+    const state = () =>
+      scene.api<{ revision: number; windows: Record<string, { floating_rect: Rect }> }>('GET', windows)
+    const command = async (command_id: string, payload: object) =>
+      scene.api('POST', `${windows}/commands`, {
+        ...{ command_id, payload },
+        expected_revision: (await state()).revision,
+      })
+    const id = `win_${hand.name}`
+    const start = { x: 0.1, y: 0.1, width: 0.3, height: 0.3 }
+    await command('window.open', { id, app: 'work', floating_rect: start })
+    await see('desktops')
+    const other = await scene.context()
+    const second = await scene.page(other, 'desktops')
+    const title = page.getByRole('button', { name: 'Move Tasks' })
+    const corner = page.getByRole('button', { name: 'Resize Tasks with the arrow keys' })
+    const drag = async (from: Locator, right: number, down: number) => {
+      const { x = 0, y = 0, width = 0, height = 0 } = (await from.boundingBox()) ?? {}
+      await page.mouse.move(x + width / 2, y + height / 2)
+      await page.mouse.down()
+      await page.mouse.move(x + width / 2 + right, y + height / 2 + down, { steps: 4 })
+      await page.mouse.up()
+    }
+    await title.waitFor()
+    if (hand === mouse) {
+      await drag(title, 200, 90)
+      await eventually(async () => (await state()).windows[id]!.floating_rect.x > start.x, 'a moved window')
+      await drag(corner, 120, 60)
+    } else {
+      await keyboard.begin('desktops')
+      await reach(title)
+      for (const key of ['Right', 'Right', 'Down']) await page.keyboard.press(`Shift+Arrow${key}`)
+      await eventually(async () => (await state()).windows[id]!.floating_rect.x > start.x, 'a moved window')
+      await reach(corner)
+      for (const key of ['Right', 'Down', 'Down']) await page.keyboard.press(`Arrow${key}`)
+    }
+    await eventually(async () => (await state()).windows[id]!.floating_rect.height > start.height, 'a larger window')
+    const { x, y, width, height } = (await state()).windows[id]!.floating_rect
+    assert.ok(x > start.x && y > start.y && width > start.width, JSON.stringify({ x, y, width, height }))
+    const place = async (on: Page) => JSON.stringify(await on.getByRole('article', { name: 'Tasks' }).boundingBox())
+    await eventually(async () => (await place(second)) === (await place(page)), 'the same place in the other browser')
+    await other.close()
+    // The whole window stays on the desktop.
+    await title.focus()
+    for (let n = 0; n < 20; n++) await page.keyboard.press('Shift+ArrowLeft')
+    await eventually(async () => (await state()).windows[id]!.floating_rect.x === 0, 'a window at the edge')
+    await act(hand, ['press', 'Close Tasks'])
+    await title.waitFor({ state: 'detached' })
+  })
 
 test('an edit of a persona is not lost when the file changes meanwhile', async () => {
   await see('manage/agents/echo/soul')

@@ -74,7 +74,17 @@ export function Update({ name, done }: { readonly name: string; readonly done: (
         }}
       />
       {preview?.action === 'none' && <p role="status">{text.extensions.upToDate}</p>}
-      {preview && preview.action !== 'none' && <Offer preview={preview} source={source} updates={name} done={done} />}
+      {preview && preview.action !== 'none' && (
+        <Offer
+          preview={preview}
+          source={source}
+          updates={name}
+          done={() => {
+            setPreview(undefined)
+            done()
+          }}
+        />
+      )}
     </>
   )
 }

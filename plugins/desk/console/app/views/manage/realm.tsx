@@ -61,8 +61,8 @@ function Join({ reload }: { readonly reload: () => void }) {
         submit={async ({ url = '', realm = '', credentials, ca }) => {
           const body = { url, realm, ...filled({ credentials_ref: credentials, ca }) }
           const { remote } = await api('POST /api/network/remote/join', { body })
-          if (remote.error) throw new Error(remote.error)
-          announce(words.joinedRealm)
+          // The daemon keeps trying, and the connection shows why it fails.
+          announce(remote.error ?? words.joinedRealm)
           reload()
         }}
       />
