@@ -31,6 +31,14 @@ interface Tool {
 
 test.before(async () => {
   scene = await openScene()
+  // Without this, a failure here would leave a daemon and a browser, which the process waits for.
+  await begin().catch(async error => {
+    await scene.close()
+    throw error
+  })
+})
+
+async function begin(): Promise<void> {
   context = await scene.context()
   context.setDefaultTimeout(10_000)
   page = await scene.page(context)
@@ -41,7 +49,7 @@ test.before(async () => {
   )
   tool = simple?.descriptor.tool_id ?? ''
   others = await openCounterparts(scene)
-})
+}
 test.after(async () => {
   await others?.close()
   await scene?.close()
@@ -645,6 +653,27 @@ test('hostile names run nothing and are shown as text', async () => {
   await api('PUT', '/api/settings/mcp-servers/markup?scope=global', { server })
   const instructions = [markup, ...payloads.filter(payload => !/\p{Cc}/u.test(payload)).slice(0, 40)]
   at.writeHome('agents/markup/AGENT.md', `---\nname: markup\ncommand: 'true'\n---\n${instructions.join('\n')}\n`)
+  await api('POST', '/api/extensions', { path: hostileAdapter(at), allow_unverified: true })
+  const bridge = { platform: 'webhook', extension_name: 'bridge-webhook', scope: 'global', enabled: false }
+  const provider_config = { listen_addr: '127.0.0.1:9', path: '/x', public_url: 'javascript:window.__ran=1' }
+  const { bridge: made } = await api<{ bridge: { id: string } }>('POST', '/api/bridges', {
+    ...{ ...bridge, provider_config, display_name: markup, routing_policy: {} },
+  })
+  const message = { channel: 'talk', session_id: others.session, kind: 'say', body: { text: markup } }
+  const { message: first } = await api<{ message: { thread_id: string } }>(
+    'POST',
+    `/api/workspaces/${workspace}/network/send`,
+    message,
+  )
+  for (const text of payloads.slice(0, 30))
+    await at.request('socket', 'POST', `/api/workspaces/${workspace}/network/send`, {
+      ...{ ...message, thread_id: first.thread_id, body: { text } },
+    })
+  const hook = { name: markup, event: 'webhook', endpoint_slug: 'markup', webhook_secret_value: '0123456789abcdef' }
+  const { trigger } = await api<{ trigger: { id: string } }>('POST', '/api/automation/triggers', {
+    ...{ ...hook, agent_name: 'echo', prompt: markup, scope: 'global', enabled: false },
+  })
+  const approval = await waitingCall(at, workspace, others.session, markup)
   const lines = payloads.map(msg =>
     JSON.stringify({ level: 'error', time: new Date().toISOString(), plugin: msg, msg }),
   )
@@ -652,6 +681,9 @@ test('hostile names run nothing and are shown as text', async () => {
   const views = [
     ...['automation', 'automation/calendar/month', 'manage/agents/markup', 'manage/mcp/markup', 'manage/audit'],
     ...['manage/vault', `manage/workspaces/${workspace}`, 'manage/network/channels/markup', 'manage/logs/program'],
+    ...[`manage/bridges/${made.id}`, `manage/bridges/${made.id}/edit`, `manage/approvals/${approval}`],
+    ...['manage/network/channels/talk', `manage/network/channels/talk/${first.thread_id}`],
+    ...[`automation/triggers/${trigger.id}`, `automation/triggers/${trigger.id}/edit`],
   ]
   for (const view of views) {
     await see(view)
@@ -664,16 +696,44 @@ test('hostile names run nothing and are shown as text', async () => {
         .catch(error => assert.unreachable(`${view}: ${error.message}`))
     const foreign = ':is(script, iframe, object, embed, img, style, link, base, meta, video, audio, math, marquee)'
     assert.is(await content().locator(foreign).count(), 0, view)
+    assert.is(await content().locator('a[href^="javascript:" i]').count(), 0, view)
   }
+  // A form that is made from the schema of an adapter.
+  await see('manage/bridges/+')
+  await page.getByLabel('Platform').selectOption({ label: payloads.find(payload => !/\p{Cc}/u.test(payload)) ?? '' })
+  await content().locator('summary').click()
+  const asked = content().locator('form').locator('input, select, textarea')
+  assert.ok((await asked.count()) > 30, 'a field for each member')
+  assert.is(await content().locator('form :is(script, iframe, object, embed, img, style, link)').count(), 0)
   assert.is(await page.evaluate('window.__ran'), undefined)
   assert.equal(scene.misdeeds, [])
 })
+
+/** Details of things that the tests before have made. */
+async function detailViews(): Promise<string[]> {
+  const { api, workspace } = scene
+  const { bridges } = await api<{ bridges: { id: string; enabled: boolean }[] }>('GET', '/api/bridges')
+  const { triggers } = await api<{ triggers: { id: string }[] }>('GET', '/api/automation/triggers')
+  const { approvals } = await api<{ approvals: { id: string }[] }>('GET', '/api/tool-approvals')
+  const talk = `/api/workspaces/${workspace}/network/channels/talk/threads`
+  const { threads } = await api<{ threads: { thread_id: string }[] }>('GET', talk)
+  const [bridge, trigger, approval, thread] = [bridges[0], triggers[0], approvals[0], threads[0]]
+  return [
+    ...[`bridges/${bridge?.id}`, `bridges/${bridge?.id}/edit`, `approvals/${approval?.id}`, 'grants/+'],
+    ...['extensions/hostile', 'network/channels/talk', `network/channels/talk/${thread?.thread_id}`],
+    'network/daemons',
+  ]
+    .map(name => `manage/${name}`)
+    .concat(`automation/triggers/${trigger?.id}`, `automation/triggers/${trigger?.id}/edit`)
+}
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 test('axe finds nothing wrong with any view in either scheme, and all fit a phone', async () => {
   const names = [
     'tools',
+    'approvals',
+    'grants',
     'mcp',
     'marketplace',
     'bundles',
@@ -697,6 +757,7 @@ test('axe finds nothing wrong with any view in either scheme, and all fit a phon
       name => `manage/${name}`,
     ),
     ...[`manage/workspaces/${scene.workspace}`, `manage/tools/${encodeURIComponent(tool)}`, 'manage/audit/1'],
+    ...(await detailViews()),
     ...['automation/jobs/+', 'automation/triggers/+', 'automation/calendar/week', 'automation/calendar/month'],
   ]
   const wrong: string[] = []

@@ -2,10 +2,12 @@ import { useState } from 'preact/hooks'
 import { announce } from '../../core/announce.js'
 import { api, type ReplyOf } from '../../core/api.js'
 import { clock } from '../../core/format.js'
+import { useResource } from '../../core/resource.js'
+import { go, linkTo } from '../../core/router.js'
 import { text } from '../../text.js'
-import { Confirmed, Form } from '../../ui/form.js'
+import { Confirmed, Form, type Values } from '../../ui/form.js'
 import type { ListView } from '../../ui/list.js'
-import { Action, Badge, Empty, Fields, Problem } from '../../ui/parts.js'
+import { Action, Badge, Empty, Fields, Loading, Problem } from '../../ui/parts.js'
 import { filled, pairs } from './json.js'
 
 type Server = ReplyOf<'GET /api/settings/mcp-servers'>['mcp_servers'][number]
@@ -18,7 +20,8 @@ const place = ({ scope, workspace_id: workspace }: Server) => ({
   ...(workspace && { workspace_id: workspace }),
 })
 
-export const mcp: ListView<Server> = {
+/** @param edits whether the details of a server are its editor */
+export const mcp = (edits: boolean): ListView<Server> => ({
   name: 'mcp',
   title: words.title,
   command: 'svc mcp list',
@@ -36,56 +39,139 @@ export const mcp: ListView<Server> = {
   create: {
     label: words.add,
     command: 'svc mcp add',
-    show: done => (
-      <Form
-        label={words.add}
-        fields={[
-          { name: 'name', label: fields.name },
-          {
-            name: 'transport',
-            label: words.transport,
-            kind: 'select',
-            value: 'stdio',
-            options: [
-              ['stdio', words.stdio],
-              ['http', words.http],
-              ['sse', words.sse],
-            ],
-          },
-          { name: 'command', label: fields.command, applies: ({ transport }) => transport === 'stdio' },
-          {
-            name: 'args',
-            label: words.args,
-            kind: 'area',
-            optional: true,
-            hint: words.argsHint,
-            applies: ({ transport }) => transport === 'stdio',
-          },
-          { name: 'env', label: words.env, kind: 'area', optional: true, hint: words.envHint },
-          { name: 'url', label: words.url, applies: ({ transport }) => transport !== 'stdio' },
-        ]}
-        submit={async ({ name = '', transport, command, url, args = '', env = '' }) => {
-          const server = {
-            ...{ name, ...filled({ transport, command, url }) },
-            ...(args !== '' && { args: args.split('\n') }),
-            ...(env !== '' && { env: pairs(env) }),
-          }
-          await api('PUT /api/settings/mcp-servers/{name}', {
-            path: { name },
-            query: { scope: 'global' },
-            body: { server },
-          })
-          announce(words.added)
-          done(name)
-        }}
-      />
-    ),
+    show: done => <ServerForm done={done} />,
   },
   detail: {
     title: ({ name }) => name,
-    command: ({ name }) => `svc mcp show ${name}`,
-    show: (server, reload) => <Server key={server.name} listed={server} reload={reload} />,
+    command: ({ name }) => (edits ? `svc mcp add ${name}` : `svc mcp show ${name}`),
+    show: (server, reload) =>
+      edits ? (
+        <ServerForm
+          key={server.name}
+          server={server}
+          done={name => {
+            reload()
+            go('manage', 'mcp', name)
+          }}
+        />
+      ) : (
+        <Server key={server.name} listed={server} reload={reload} />
+      ),
   },
+})
+
+/** Adds a server, or replaces one; its variables and secrets stay, unless others are given. */
+function ServerForm({ server, done }: { readonly server?: Server; readonly done: (name: string) => void }) {
+  const workspaces = useResource(async abort => (await api('GET /api/workspaces', {}, abort)).workspaces, [])
+  if (!workspaces.data && !server) return <Loading />
+  const isProgram = ({ transport }: Values) => transport === 'stdio'
+  const isRemote = (values: Values) => !isProgram(values)
+  const env = server?.env_keys ?? []
+  const secrets = server?.secret_env_keys ?? []
+  const headers = [...(server?.header_keys ?? []), ...(server?.secret_header_keys ?? [])]
+  const kept = (names: readonly string[], usual: string) =>
+    names.length > 0 ? words.keptHint(names.join(', ')) : usual
+  const more = { optional: true, more: true } as const
+  return (
+    <Form
+      label={server ? text.manage.save : words.add}
+      fields={[
+        ...(server
+          ? []
+          : [
+              { name: 'name', label: fields.name },
+              {
+                ...{ name: 'workspace', label: words.scope, kind: 'select' as const, value: '', ...more },
+                options: [
+                  ['', words.everywhere] as const,
+                  ...(workspaces.data ?? []).map(one => [one.id, one.name || one.root_dir] as const),
+                ],
+              },
+            ]),
+        {
+          ...{ name: 'transport', label: words.transport, kind: 'select', value: server?.transport ?? 'stdio' },
+          options: [
+            ['stdio', words.stdio],
+            ['http', words.http],
+            ['sse', words.sse],
+          ],
+        },
+        { name: 'command', label: fields.command, value: server?.command ?? '', applies: isProgram },
+        {
+          ...{ name: 'args', label: words.args, kind: 'area', optional: true, hint: words.argsHint },
+          ...{ value: (server?.args ?? []).join('\n'), applies: isProgram },
+        },
+        { name: 'url', label: words.url, value: server?.url ?? '', applies: isRemote },
+        { name: 'env', label: words.env, kind: 'area', optional: true, hint: kept(env, words.envHint) },
+        { name: 'secret', label: words.secretName, hint: words.secretNameHint, ...more },
+        { name: 'value', label: words.secretValue, kind: 'password', ...more },
+        {
+          ...{ name: 'references', label: words.secretEnv, kind: 'area', ...more },
+          hint: kept(secrets, words.secretEnvHint),
+        },
+        {
+          ...{ name: 'headers', label: words.headers, kind: 'area', applies: isRemote, ...more },
+          hint: headers.length > 0 ? words.headersAgain(headers.join(', ')) : words.headersHint,
+        },
+        {
+          ...{ name: 'secretHeaders', label: words.secretHeaders, kind: 'area', applies: isRemote, ...more },
+          hint: words.secretHeadersHint,
+        },
+        {
+          ...{ name: 'oauth', label: words.oauth, kind: 'check', applies: isRemote, ...more },
+          value: server?.auth ? 'yes' : '',
+        },
+        {
+          ...{ name: 'required', label: words.required, kind: 'check', ...more },
+          value: server?.required ? 'yes' : '',
+        },
+        { name: 'sandbox', label: words.sandbox, value: server?.sandbox ?? '', applies: isProgram, ...more },
+        {
+          ...{ name: 'start', label: words.startTimeout, hint: words.timeoutHint, ...more },
+          value: server?.start_timeout ?? '',
+        },
+        {
+          ...{ name: 'call', label: words.callTimeout, hint: words.timeoutHint, ...more },
+          value: server?.call_timeout ?? '',
+        },
+      ]}
+      submit={async values => {
+        const { transport, command, url, args = '', secret = '', value = '', workspace = '' } = values
+        const name = server?.name ?? values.name ?? ''
+        if ((secret === '') !== (value === '')) throw new Error(words.secretNeeds)
+        const lines = {
+          ...{ env: pairs(values.env ?? ''), secret_env: pairs(values.references ?? '') },
+          ...{ headers: pairs(values.headers ?? ''), secret_headers: pairs(values.secretHeaders ?? '') },
+        }
+        const login = server?.auth
+        const body = {
+          server: {
+            ...{ name, ...filled({ transport, command, url, sandbox: values.sandbox }) },
+            ...filled({ start_timeout: values.start, call_timeout: values.call }),
+            ...(args !== '' && { args: args.split('\n') }),
+            ...Object.fromEntries(Object.entries(lines).filter(([, all]) => Object.keys(all).length > 0)),
+            ...(values.required === 'yes' && { required: true }),
+            ...(values.oauth === 'yes' && {
+              auth: login
+                ? (({ client_secret_configured: _, ...auth }) => auth)(login)
+                : { type: 'oauth', registration: 'auto' as const },
+            }),
+          },
+          ...(env.length > 0 && { preserve_env: env }),
+          ...(server && { preserve_secrets: { secret_env: secrets, oauth_client_secret: true } }),
+          ...(secret !== '' && { secret_values: { secret_env: { [secret]: value } } }),
+        }
+        const query = server
+          ? place(server)
+          : workspace === ''
+            ? { scope: 'global' as const }
+            : { scope: 'workspace' as const, workspace_id: workspace }
+        await api('PUT /api/settings/mcp-servers/{name}', { path: { name }, query, body })
+        announce(words.added)
+        done(name)
+      }}
+    />
+  )
 }
 
 function Server({ listed: known, reload }: { readonly listed: Server; readonly reload: () => void }) {
@@ -115,6 +201,9 @@ function Server({ listed: known, reload }: { readonly listed: Server; readonly r
             }}
           />
         )}
+        <a class="button" href={linkTo('manage', 'mcp', name, 'edit')}>
+          {words.edit}
+        </a>
         <Confirmed
           label={words.remove}
           question={words.removeQuestion(name)}

@@ -24,9 +24,7 @@ import { vault } from './vault.js'
 import { workspaces } from './workspaces.js'
 
 // biome-ignore lint/suspicious/noExplicitAny: each list has items of its own type, which only its own functions get
-const lists: readonly ListView<any>[] = [
-  ...[agents, skills, mcp, bundles, plugins, workspaces, settings, vault, doctor],
-]
+const lists: readonly ListView<any>[] = [...[agents, skills, bundles, plugins, workspaces, settings, vault, doctor]]
 
 /** One view of this part. @param at the segments of the address after its name */
 export function ManageView({ name, at: [id, part, rest] }: { readonly name: string; readonly at: readonly string[] }) {
@@ -41,6 +39,7 @@ export function ManageView({ name, at: [id, part, rest] }: { readonly name: stri
   if (name === 'support') return <Support />
   if (name === 'extensions')
     return <List view={extensions} path={['manage', 'extensions']} selected={id} foot={<UpdateAll />} />
+  if (name === 'mcp') return <List view={mcp(part === 'edit')} path={['manage', 'mcp']} selected={id} />
   if (name === 'tools')
     return (
       <List view={tools} path={['manage', 'tools']} selected={id}>
