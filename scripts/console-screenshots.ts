@@ -12,7 +12,11 @@ const manage: Readonly<Record<string, string>> = {
   job: 'automation/jobs/+',
   persona: 'manage/agents/echo/soul',
   mcp: 'manage/mcp/+',
-  network: 'manage/network/channels',
+  bridges: 'manage/bridges/+',
+  grants: 'manage/grants/+',
+  extension: 'manage/extensions/bridge-webhook',
+  network: 'manage/network/channels/review',
+  trigger: 'automation/triggers/+',
   vault: 'manage/vault',
   audit: 'manage/audit',
   log: 'manage/logs/program',
@@ -38,10 +42,16 @@ async function furnishManage({ api, workspace }: Pick<Scene, 'api' | 'workspace'
   })
   await api('POST', `/api/automation/jobs/${made.id}/trigger`)
   await api('PUT', '/api/vault/secrets', { ref: 'vault:mcp/global/github/env/TOKEN', secret_value: 'not-a-real-token' })
-  await api('POST', `/api/workspaces/${workspace}/network/channels`, {
-    channel: 'review',
-    purpose: 'Reviews of changes',
-  })
+  const { channel } = await api<{ channel: { sessions: { id: string }[] } }>(
+    'POST',
+    `/api/workspaces/${workspace}/network/channels`,
+    { channel: 'review', purpose: 'Reviews of changes', agent_names: ['echo'] },
+  )
+  const from = { channel: 'review', session_id: channel.sessions[0]?.id ?? '', kind: 'say' }
+  for (const text of ['Who reviews the change of the parser?', 'The release waits for two reviews.'])
+    await api('POST', `/api/workspaces/${workspace}/network/send`, { ...from, body: { text } })
+  const adapter = join(import.meta.dirname, '../dist/extensions/bridge-webhook')
+  await api('POST', '/api/extensions', { path: adapter, allow_unverified: true })
 }
 
 /** A worktree of the workspace with changes. */
