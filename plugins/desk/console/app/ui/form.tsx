@@ -115,7 +115,9 @@ function Field({
 }) {
   const id = useId()
   const describes = `${id}-about`
-  const about = [optional && isMarked ? text.forms.optional : '', hint ?? ''].filter(Boolean).join(' ')
+  // A choice says itself what leaves it open.
+  const isOpen = optional && isMarked && kind !== 'select'
+  const about = [isOpen ? text.forms.optional : '', hint ?? ''].filter(Boolean).join(' ')
   const shared = {
     id,
     value,

@@ -98,7 +98,11 @@ function Decision({ approval, reload }: { readonly approval: Approval; readonly 
         ]}
         submit={({ remember }) => decide('allow', remember)}
       >
-        {({ remember }) => <Action label={words.reject} tone="danger" run={() => decide('reject', remember)} />}
+        {({ remember }) => (
+          <div class="actions">
+            <Action label={words.reject} tone="danger" run={() => decide('reject', remember)} />
+          </div>
+        )}
       </Form>
     </>
   )

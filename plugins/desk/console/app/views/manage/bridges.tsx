@@ -242,7 +242,7 @@ function Secrets({ bridge: { id, platform, extension_name: extension } }: { read
     <>
       <h3>{words.secrets}</h3>
       {slots.map(({ name, description }) => (
-        <div key={name}>
+        <div key={name} class="secret">
           <Form
             label={words.set(name)}
             fields={[

@@ -181,7 +181,7 @@ function Secrets({ name, changed }: { readonly name: string; readonly changed: (
         const binding = data.bindings.find(({ env_name: name }) => name === one)
         const isSet = data.bound_env_keys.includes(one)
         return (
-          <div key={one}>
+          <div key={one} class="secret">
             {binding?.stale && <p class="failure">{words.stale(one)}</p>}
             {data.declared_env.includes(one) && (
               <Form
