@@ -13,7 +13,8 @@ export interface FormField {
   /** Values of a select with their labels. */
   readonly options?: readonly (readonly [value: string, label: string])[]
   readonly value?: string
-  readonly optional?: true
+  /** Always, or by the other values. */
+  readonly optional?: true | ((values: Values) => boolean)
   readonly hint?: string
   readonly placeholder?: string
   /** The field stands in a part that is closed at first; such fields are optional. */
@@ -70,6 +71,7 @@ export function Form({
     <Field
       key={field.name}
       field={field}
+      isOptional={typeof field.optional === 'function' ? field.optional(values) : field.optional === true}
       isMarked={!filters && !field.more}
       value={values[field.name] ?? ''}
       set={value => setChanged(before => ({ ...before, [field.name]: value }))}
@@ -103,12 +105,14 @@ export function Form({
 }
 
 function Field({
-  field: { label, kind = 'text', options = [], optional, hint, placeholder },
+  field: { label, kind = 'text', options = [], hint, placeholder },
+  isOptional,
   isMarked,
   value,
   set,
 }: {
   readonly isMarked: boolean
+  readonly isOptional: boolean
   readonly field: FormField
   readonly value: string
   readonly set: (value: string) => void
@@ -116,12 +120,12 @@ function Field({
   const id = useId()
   const describes = `${id}-about`
   // A choice says itself what leaves it open.
-  const isOpen = optional && isMarked && kind !== 'select'
+  const isOpen = isOptional && isMarked && kind !== 'select'
   const about = [isOpen ? text.forms.optional : '', hint ?? ''].filter(Boolean).join(' ')
   const shared = {
     id,
     value,
-    required: !optional,
+    required: !isOptional,
     ...(placeholder && { placeholder }),
     onInput: (event: { currentTarget: { value: string } }) => set(event.currentTarget.value),
     ...(about !== '' && { 'aria-describedby': describes }),

@@ -204,9 +204,10 @@ const secretFields = (
   applies: NonNullable<FormField['applies']>,
 ): readonly FormField[] =>
   slots.map(({ name, description, required }) => ({
-    ...{ name: `${n}.secret.${name}`, label: name, kind: 'password', optional: true, applies },
+    ...{ name: `${n}.secret.${name}`, label: name, kind: 'password', applies },
     ...(description && { hint: description }),
-    ...(!required && { more: true }),
+    // A bridge without its secrets can be created, and cannot start.
+    ...(required ? { optional: (values: Values) => values.enabled !== 'yes' } : { optional: true, more: true }),
   }))
 
 /** Stores the value of a secret in the vault and binds it to a slot. */
