@@ -281,7 +281,7 @@ const jobs: readonly (readonly [title: string, view: (n: Name) => string, steps:
       ['fill', 'Message', `Hello by ${n}`],
       ['fill', 'Target', 'group:ops'],
       ['press', 'Send'],
-      ['see', `Hello by ${n}`],
+      ['see', 'The message was sent.'],
       ['follow', 'Edit'],
       ['fill', 'Name', `Renamed by ${n}`],
       ['fill', 'Listen on', 'example.org:80'],

@@ -327,6 +327,7 @@ const OPEN = ['failed', 'prepared', 'queued', 'unknown_after_send']
 
 /** Sends a test message, and lists what was sent. */
 function Deliveries({ id }: { readonly id: string }) {
+  const [sent, setSent] = useState<string>()
   const { data, error, reload } = useResource(
     async abort =>
       (await api('GET /api/bridges/{id}/deliveries', { path: { id }, query: { limit: 20 } }, abort)).deliveries,
@@ -344,14 +345,21 @@ function Deliveries({ id }: { readonly id: string }) {
           { name: 'to', label: words.to, optional: true, hint: words.toHint },
         ]}
         submit={async ({ message = '', to = '' }) => {
+          setSent(undefined)
           const target = to === '' ? undefined : await targetOf(id, to)
           const body = { message, ...(target && { target }) }
           const reply = await api('POST /api/bridges/{id}/send-test', { path: { id }, body })
           if (reply.error) throw new Error(reply.error.message)
           announce(words.sent)
+          setSent(reply.remote_message_id ?? reply.delivery_id)
           reload()
         }}
       />
+      {sent !== undefined && (
+        <p role="status">
+          {words.sent} <code class="wrap">{sent}</code>
+        </p>
+      )}
       <h3>{words.messages}</h3>
       {data.length === 0 && <Empty>{words.noMessages}</Empty>}
       <ul class="rows">
