@@ -1,27 +1,10 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { text } from '../text.js'
+import type { FormField, Values } from './form-field.js'
 import { Problem } from './parts.js'
 
-export type Values = Readonly<Record<string, string>>
-
-/** One field of a form. A value is text; that of a checkbox is `yes` or empty. */
-export interface FormField {
-  readonly name: string
-  readonly label: string
-  readonly kind?: 'text' | 'password' | 'area' | 'number' | 'datetime' | 'check' | 'select'
-  /** Values of a select with their labels. */
-  readonly options?: readonly (readonly [value: string, label: string])[]
-  readonly value?: string
-  /** Always, or by the other values. */
-  readonly optional?: true | ((values: Values) => boolean)
-  readonly hint?: string
-  readonly placeholder?: string
-  /** The field stands in a part that is closed at first; such fields are optional. */
-  readonly more?: true
-  /** Whether the field applies to the other values. */
-  readonly applies?: (values: Values) => boolean
-}
+export type { FormField, Values }
 
 /** A form that is described as data. Secrets are cleared with each attempt, whether it succeeds or not. */
 export function Form({

@@ -1,5 +1,5 @@
 import { text } from '../text.js'
-import type { FormField, Values } from './form.js'
+import type { FormField, Values } from './form-field.js'
 
 const words = text.schemaForm
 
