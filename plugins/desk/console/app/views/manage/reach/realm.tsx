@@ -1,12 +1,12 @@
-import { announce } from '../../core/announce.js'
-import { api, type ReplyOf } from '../../core/api.js'
-import { clock } from '../../core/format.js'
-import { useResource } from '../../core/resource.js'
-import { linkTo } from '../../core/router.js'
-import { text } from '../../text.js'
-import { Confirmed, Form } from '../../ui/form.js'
-import { Action, Badge, Empty, Fields, Problem } from '../../ui/parts.js'
-import { filled, listed } from './json.js'
+import { announce } from '../../../core/announce.js'
+import { api, type ReplyOf } from '../../../core/api.js'
+import { clock } from '../../../core/format.js'
+import { useResource } from '../../../core/resource.js'
+import { linkTo } from '../../../core/router.js'
+import { text } from '../../../text.js'
+import { Confirmed, Form } from '../../../ui/form.js'
+import { Action, Badge, Empty, Fields, Problem } from '../../../ui/parts.js'
+import { filled, listed } from '../json.js'
 
 type Remote = ReplyOf<'GET /api/network/remote'>['remote']
 

@@ -1,12 +1,12 @@
 import { useRef } from 'preact/hooks'
-import { announce } from '../../core/announce.js'
-import { api, type ReplyOf } from '../../core/api.js'
-import { useResource } from '../../core/resource.js'
-import { text } from '../../text.js'
-import { Form, type FormField, type Values } from '../../ui/form.js'
-import { Empty, Loading, Problem } from '../../ui/parts.js'
-import { memberOf, schemaForm } from '../../ui/schema-form.js'
-import { listed } from './json.js'
+import { announce } from '../../../core/announce.js'
+import { api, type ReplyOf } from '../../../core/api.js'
+import { useResource } from '../../../core/resource.js'
+import { text } from '../../../text.js'
+import { Form, type FormField, type Values } from '../../../ui/form.js'
+import { Empty, Loading, Problem } from '../../../ui/parts.js'
+import { memberOf, schemaForm } from '../../../ui/schema-form.js'
+import { listed } from '../json.js'
 
 export type Bridge = ReplyOf<'GET /api/bridges'>['bridges'][number]
 export type Provider = ReplyOf<'GET /api/bridges/providers'>['providers'][number]
