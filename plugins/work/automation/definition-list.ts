@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { Paging } from '../../../kernel/kit/page.js'
+import { clip } from '../../../kernel/kit/text.js'
 import {
   type Actor,
   KernelErrors,
@@ -172,7 +173,7 @@ const LONGEST_TEXT = 200
 function patternFilter({ q = '' }: DefinitionQuery): Pick<RecordFilter, 'like'> | undefined {
   const wanted = q.trim().toLowerCase()
   const [text = ''] = wanted.split(/[^\x20-\x7e]|["\\]/).toSorted((a, b) => b.length - a.length)
-  const pattern = text.slice(0, LONGEST_TEXT).replace(/[ki%]/g, '_')
+  const pattern = clip(text, LONGEST_TEXT).replace(/[ki%]/g, '_')
   return /[^_]/.test(pattern) && !WORDS.some(word => word.includes(wanted)) ? { like: `%${pattern}%` } : undefined
 }
 
