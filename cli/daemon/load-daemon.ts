@@ -20,11 +20,8 @@ export async function loadDaemon(root: string, home: string): Promise<Daemon['ru
   for (const flag of NODE_FLAGS) setFlagsFromString(flag)
   limitAllocator()
   const { runDaemon, keep } = await loaded(root, home)
-  const settle = () => {
-    keep?.()
-    returnFreed()
-  }
-  return (options: DaemonOptions) => runDaemon({ ...options, onReady: () => setTimeout(settle, keepAfterMs).unref() })
+  return (options: DaemonOptions) =>
+    runDaemon({ ...options, ...(keep && { onReady: () => setTimeout(keep, keepAfterMs).unref() }) })
 }
 
 /**
@@ -37,21 +34,12 @@ const ALLOCATION = [
   ['M_TRIM_THRESHOLD', -1, 512 * 1024],
 ] as const
 
-/** Makes the allocator return freed memory: some 30 MiB in an idle daemon. Other C libraries have no such parameters. */
+/** Makes the allocator return freed memory: some 28 MiB in an idle daemon. Other C libraries have no such parameters. */
 function limitAllocator(): void {
-  inLibc(() => {
-    const set = systemCall('int mallopt(int, int)')
-    for (const [, parameter, value] of ALLOCATION) set(parameter, value)
-  })
-}
-
-/** Returns what the start has freed, also in the arenas that threads had before {@link limitAllocator}. */
-const returnFreed = () => inLibc(() => systemCall('int malloc_trim(size_t)')(0))
-
-function inLibc(work: () => void): void {
   if (process.platform !== 'linux') return
   try {
-    work()
+    const set = systemCall('int mallopt(int, int)')
+    for (const [, parameter, value] of ALLOCATION) set(parameter, value)
   } catch {
     // The saved memory is not worth a failed start.
   }

@@ -18,6 +18,7 @@ const STAYS: Readonly<Record<string, string>> = {
   'bridges_inbox.session_id': 'events are kept for a day, so that none is asked twice',
   'bridges_route.session_id': 'the conversation goes on in a new session',
   'bridges_route.workspace_id': 'goes with its bridge, which is a record of the workspace',
+  'console_push.session_id': 'a session of the console, whose end removes it',
   'heartbeats_state.workspace_id': 'goes with its session',
   'heartbeats_wake.session_id': 'decisions are kept for as long as the configuration says',
   'heartbeats_wake.workspace_id': 'as its session',
