@@ -188,6 +188,8 @@ export class Life {
     await until(
       async () => {
         const { events } = await this.#ask('GET', `${at}/events?turn_id=${turn}&limit=1000`)
+        // The prompt that the kill preceded asks for a permission, which nobody gives.
+        if (again.status === 200 && events.length > 0) await this.#at.request('socket', 'POST', `${at}/prompt/cancel`)
         return events.some((event: { type: string }) => event.type === 'done') || undefined
       },
       PATIENCE_MS,
