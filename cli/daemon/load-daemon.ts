@@ -34,7 +34,7 @@ const ALLOCATION = [
   ['M_TRIM_THRESHOLD', -1, 512 * 1024],
 ] as const
 
-/** Makes the allocator return freed memory: some 28 MiB in an idle daemon. Other C libraries have no such parameters. */
+/** Makes the allocator return freed memory: some 20 MiB in an idle daemon. Other C libraries have no such parameters. */
 function limitAllocator(): void {
   if (process.platform !== 'linux') return
   try {
