@@ -44,7 +44,9 @@ export function withRun(
   const agents = { ...before?.agents }
   for (const [name, run] of Object.entries(runs)) {
     const agent = realAgents[name]
-    if (agent) agents[name] = { package: agent.package, version: agent.version, ...run }
+    // Checks end in any order, and the committed file must not change with it.
+    const cells = Object.keys(capabilities).flatMap(key => (key in run ? [[key, run[key as Capability]] as const] : []))
+    if (agent) agents[name] = { package: agent.package, version: agent.version, ...Object.fromEntries(cells) }
   }
   const ordered = Object.keys(realAgents).flatMap(name => (agents[name] ? [[name, agents[name]] as const] : []))
   return { node: process.version.replace(/\..*/, ''), agents: Object.fromEntries(ordered) }
