@@ -190,7 +190,7 @@ const isProof = file => readFileSync(join(root, file), 'utf8').startsWith('// pr
 function testsBelow(folder) {
   if (!existsSync(folder)) return []
   return readdirSync(folder, { recursive: true })
-    .filter(name => name.endsWith('.test.ts'))
+    .filter(name => name.endsWith('.test.ts') && !name.includes('node_modules'))
     .map(name => relative(root, join(folder, name)))
 }
 

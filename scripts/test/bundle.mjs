@@ -72,10 +72,10 @@ function removeOld() {
 
 const existing = names => names.filter(name => existsSync(join(root, name)))
 
-/** Sources below test/ that are no tests; some are programs. */
+/** Sources below test/ that are no tests; some are programs. The packages of the bench are not ours. */
 function helpers() {
   return readdirSync(join(root, 'test'), { recursive: true })
-    .filter(name => /(?<!\.test|\.d)\.ts$/.test(name))
+    .filter(name => /(?<!\.test|\.d)\.ts$/.test(name) && !name.includes('node_modules'))
     .map(name => `test/${name}`)
 }
 
