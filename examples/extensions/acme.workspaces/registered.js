@@ -302,4 +302,4 @@ export class Registered {
 const told = ({ missing, why }) =>
   missing === false
     ? `${why}; give the user of the daemon access to it`
-    : `${missing ? why : `${why} any more`}; put it back, register its new place, or remove the workspace`
+    : `${missing ? why : 'is no longer a directory'}; put it back, register its new place, or remove the workspace`

@@ -18,6 +18,7 @@ import type { Workspace } from '../../../desk/workspaces/api.js'
 import { SessionErrors } from '../api.js'
 import type { K } from '../needs.js'
 import { inRepository } from './git.js'
+import { addAll } from './save.js'
 import { worktreeFolders } from './worktree-files.js'
 
 const DEFAULT_LIMIT = 20
@@ -99,7 +100,7 @@ export async function worktreeDiff(
     async git => {
       const base = await baseOf(git, head.replace(/^ref: /, ''))
       // New files become part of the index of this comparison, without their contents. The index of the worktree stays.
-      await git(['add', '--intent-to-add', '--all'])
+      await addAll(git, '--intent-to-add')
       const all = await changedFiles(git, base)
       const from = after === undefined ? 0 : all.findIndex(file => file.path > after)
       const page = from < 0 ? [] : all.slice(from, from + limit)

@@ -31,13 +31,13 @@ export async function saveWorktree(kernel: K, { folder, gitDir }: SessionWorktre
 
 /**
  * Stages everything except submodules. To detect changes in a submodule, git would start itself there with the configuration of
- * that folder, so submodules are marked to be skipped.
+ * that folder, so submodules are marked to be skipped. `options`: of `git add`.
  */
-async function addAll(git: Git): Promise<void> {
+export async function addAll(git: Git, ...options: readonly string[]): Promise<void> {
   const skipped = (await submodules(git)).map(([name]) => `${name}\0`).join('')
   const mark = (flag: string) => (skipped === '' ? '' : git(['update-index', '-z', flag, '--stdin'], skipped))
   await mark('--skip-worktree')
-  await git(['add', '--all'])
+  await git(['add', ...options, '--all'])
   await mark('--no-skip-worktree')
 }
 
