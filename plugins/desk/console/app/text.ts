@@ -1,4 +1,4 @@
-/** All texts of the console. */
+/** One table of all texts of the console. */
 export const text = {
   product: 'svc',
   skip: 'Skip to the content',

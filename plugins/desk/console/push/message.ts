@@ -17,7 +17,7 @@ const TITLES: Readonly<Record<string, string>> = {
   'provider.auth_required': 'A provider needs a login',
 }
 
-/** What the browser gets: ids, and a title that only the kind of the event decides. Names and texts stay in the daemon. */
+/** The message to a browser: ids, and a title that depends on the kind of the event only. Names and texts stay in the daemon. */
 export interface PushPayload {
   readonly title: string
   /** A later message with the same tag replaces the notification. */

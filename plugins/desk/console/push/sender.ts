@@ -4,7 +4,7 @@ import { DownloadError, type DownloadReply, exchange } from '../../../delivery/e
 import type { PushPayload } from './message.js'
 import type { SubscriptionRow } from './subscriptions.js'
 
-/** Nobody named a push service: none may be inside this machine or its networks. */
+/** A placeholder for the address that a person typed. No person typed that of a push service, so inner addresses are refused. */
 const NAMED = new URL('https://push-service.invalid')
 const MOST_REPLY_BYTES = 64 * 1024
 const TIMEOUT_MS = 10_000
@@ -36,7 +36,7 @@ export function newKey(): ServerKey {
   return pairOf(ecdh, ecdh.getPrivateKey('base64url'))
 }
 
-/** What came of a message: `gone`, when the browser is no longer subscribed; `later`, when another attempt may help. */
+/** The outcome of a message. `gone`: the browser is no longer subscribed. `later`: another attempt may succeed. */
 export type Sent =
   | { readonly is: 'sent' }
   | { readonly is: 'gone' }

@@ -16,7 +16,7 @@ const { text, time } = column
 export const subscriptions = table('console_push', {
   id: text(),
   session_id: text(),
-  /** The address at the push service. Whoever knows it and the keys can send to the browser, so no reply has them. */
+  /** The address at the push service. With it and the keys anyone could send to the browser, so replies omit them. */
   endpoint: text(),
   p256dh: text(),
   auth: text(),

@@ -79,7 +79,7 @@ export async function listWorktrees(kernel: K, workspace: Workspace): Promise<Wo
 }
 
 /**
- * What changed in a worktree since it began: in its commits, in its files, and the files that git does not know yet.
+ * Changes of a worktree since it began: commits, uncommitted changes and untracked files.
  * @throws Fault `worktree_not_found` (404), `worktree_failed` (409)
  */
 export async function worktreeDiff(

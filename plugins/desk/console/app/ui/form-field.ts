@@ -12,7 +12,7 @@ export interface FormField {
   readonly optional?: true | ((values: Values) => boolean)
   readonly hint?: string
   readonly placeholder?: string
-  /** The field stands in a part that is closed at first; such fields are optional. */
+  /** The field is optional, and in a section that is closed at first. */
   readonly more?: true
   /** Whether the field applies to the other values. */
   readonly applies?: (values: Values) => boolean

@@ -1,6 +1,6 @@
 import type { WorkerScope } from './scope.js'
 
-/** What the daemon sends: ids, and a title by the kind of the event. */
+/** A message of the daemon: ids, and a title that depends on the kind of the event only. */
 interface Message {
   readonly title: string
   readonly tag: string

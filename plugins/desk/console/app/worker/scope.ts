@@ -1,4 +1,4 @@
-/** What this worker uses of `ServiceWorkerGlobalScope`, which the types of pages do not have. */
+/** The used parts of `ServiceWorkerGlobalScope`, which TypeScript's types of pages lack. */
 interface Extendable extends Event {
   waitUntil(work: Promise<unknown>): void
 }

@@ -251,7 +251,7 @@ function Day({
   )
 }
 
-/** The colour of a row. The outcome is also written as text, so that nobody depends on the colour. */
+/** The colour of a row. The outcome is also written as text, for people who cannot tell colours apart. */
 function toneOf({ outcome }: Row): string {
   if (outcome === 'completed') return 'good'
   if (outcome === 'failed') return 'bad'

@@ -35,7 +35,7 @@ export const frameOf = ({ x, y, width, height }: Rect) => {
   return { '--left': percent(x), '--top': percent(y), '--width': percent(width), '--height': percent(height) }
 }
 
-/** A floating window. While it is dragged it is shown where the pointer is; the daemon is told where it ends. */
+/** A floating window. It follows the pointer during a drag; the daemon gets the final position only. */
 export function Floating({
   id,
   order,

@@ -58,7 +58,7 @@ export const Approvals = ({ selected }: { readonly selected: string | undefined 
   </List>
 )
 
-/** What the call would do, and the answer to it. */
+/** The input of a waiting call, with the buttons that allow or reject it. */
 function Decision({ approval, reload }: { readonly approval: Approval; readonly reload: () => void }) {
   const { id, session_id: session, agent_name: agent } = approval
   const decide = async (decision: 'allow' | 'reject', remember = '') => {
