@@ -1,13 +1,7 @@
-import { VirtualClock } from './virtual-clock.js'
+import { promisesSettled, VirtualClock } from './virtual-clock.js'
 
 /** Milliseconds of real time between two steps of the clock during a wait. */
 const STEP_MS = 1
-/** Consecutive turns of the event loop without file work after which the store has settled, and the maximum number of turns. */
-const QUIET_TURNS = 3
-const MOST_TURNS = 100_000
-/** Work that ends by itself: file calls, and callbacks of this turn or the next. */
-const FILE_WORK = /^(FSReq|CloseReq|Immediate|TickObject)/
-
 /**
  * A virtual clock for tests. It moves only during {@link during} and {@link pass}; otherwise it stands still, so that a test sees
  * every pending timer.
@@ -39,11 +33,11 @@ export class WaitingTime {
   }
 
   /**
-   * Advances the clock by `ms` milliseconds, timer by timer. After each timer it waits until the writes that it started, and their
-   * successors, are on the disk. It does not wait for processes and sockets: use {@link during} for those.
+   * Advances the clock by `ms` milliseconds, timer by timer; see {@link VirtualClock.advance}. It does not wait for processes and
+   * sockets: use {@link during} for those.
    */
   pass(ms: number): Promise<void> {
-    return this.#advance(ms, storeSettled)
+    return this.#advance(ms)
   }
 
   async #run(): Promise<void> {
@@ -56,7 +50,8 @@ export class WaitingTime {
         // Whole milliseconds, like the system's wall clock; the remainder counts for the next step.
         const step = Math.floor((performance.now() - lastTime) * pace)
         lastTime += step / pace
-        await this.#advance(step)
+        // Real time passes meanwhile, so nothing waits for the store.
+        await this.#advance(step, promisesSettled)
       }
     } finally {
       this.#running = undefined
@@ -68,13 +63,5 @@ export class WaitingTime {
     const advance = this.#advances.then(() => this.clock.advance(ms, settled))
     this.#advances = advance.catch(() => {})
     return advance
-  }
-}
-
-/** Resolves when there is no file work and no callback for the next turn. */
-async function storeSettled(): Promise<void> {
-  for (let quiet = 0, turns = 0; quiet < QUIET_TURNS && turns < MOST_TURNS; turns++) {
-    await new Promise(resolve => setImmediate(resolve))
-    quiet = process.getActiveResourcesInfo().some(name => FILE_WORK.test(name)) ? 0 : quiet + 1
   }
 }

@@ -1,6 +1,12 @@
 import { delay, sleepOn } from '../kernel/index.js'
 import type { Clock, Timer } from '../kernel/plugin.js'
 
+/** Consecutive turns of the event loop without file work after which the store has settled, and the maximum number of turns. */
+const QUIET_TURNS = 3
+const MOST_TURNS = 100_000
+/** Work that ends by itself: file calls, and callbacks of this turn or the next. */
+const FILE_WORK = /^(FSReq|CloseReq|Immediate|TickObject)/
+
 interface Waiting {
   readonly due: number
   readonly fn: () => void
@@ -50,9 +56,10 @@ export class VirtualClock implements Clock {
   /**
    * Advances the clock by `ms` milliseconds: due timers fire in order, each at its own time, including new ones. Rejects with the
    * error of a timer; the clock then stays at that timer's time.
-   * @param settled awaited before the first timer and after each; default: until the reactions of settled promises have run
+   * @param settled awaited before the first timer and after each; default: until the writes that the timer started, and their
+   *   successors, are on the disk
    */
-  async advance(ms: number, settled: () => Promise<unknown> = promisesSettled): Promise<void> {
+  async advance(ms: number, settled: () => Promise<unknown> = storeSettled): Promise<void> {
     if (this.#advancing) throw new Error('the virtual clock is being advanced already; await that first')
     this.#advancing = true
     try {
@@ -88,7 +95,15 @@ export class VirtualClock implements Clock {
   }
 }
 
+/** Resolves when there is no file work and no callback for the next turn. */
+async function storeSettled(): Promise<void> {
+  for (let quiet = 0, turns = 0; quiet < QUIET_TURNS && turns < MOST_TURNS; turns++) {
+    await new Promise(resolve => setImmediate(resolve))
+    quiet = process.getActiveResourcesInfo().some(name => FILE_WORK.test(name)) ? 0 : quiet + 1
+  }
+}
+
 /** Resolves after two turns of the event loop: by then the callbacks of settled promises have run, and those that they queued. */
-function promisesSettled(): Promise<void> {
+export function promisesSettled(): Promise<void> {
   return new Promise(resolve => setImmediate(() => setImmediate(resolve)))
 }

@@ -270,14 +270,7 @@ export async function scene(options: SceneOptions = {}): Promise<Scene> {
       return other.needs.tasks
     },
     post,
-    pass: async ms => {
-      await clock.advance(ms)
-      // What was due has been begun, and what it writes is written: a slow disk may take long over it.
-      for (let quiet = 0, turns = 0; quiet < 20 && turns < 5000; turns++) {
-        await new Promise(resolve => setTimeout(resolve, 2))
-        quiet = process.getActiveResourcesInfo().some(name => name.startsWith('FSReq')) ? 0 : quiet + 1
-      }
-    },
+    pass: ms => clock.advance(ms),
     killed: async (keep = []) => {
       const copy = await temporaryFolder('tasks-copy')
       await cp(home, copy, { recursive: true, filter: source => !source.endsWith('.sock') })
