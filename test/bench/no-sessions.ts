@@ -37,6 +37,7 @@ class NoSessions implements SessionsApi {
   }
 
   get = () => undefined
+  lookup = async () => undefined
   shown = () => undefined
   unstopped = () => []
   ask = () => undefined

@@ -128,7 +128,7 @@ export class HookRuns {
     const { workspaces, sessions } = this.kernel.needs
     const workspace = await workspaces.find(reference)
     const isNone = session === 'none'
-    if (!isNone && sessions.get(session)?.workspaceId !== workspace.id)
+    if (!isNone && (await sessions.lookup(session))?.workspaceId !== workspace.id)
       throw SessionErrors.session_not_found(`session not found in workspace ${workspace.name}: ${session}`)
     const other = isNone && !agentSessionOf(actor) ? '' : workspace.id
     await this.written()

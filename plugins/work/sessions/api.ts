@@ -196,6 +196,8 @@ export interface SessionsApi extends SessionTaps {
   /** Hooks of sessions: notifications, and gates that can refuse. */
   readonly points: SessionPoints
   get(id: string): SessionInfo | undefined
+  /** A session of the catalog or of the archive. @throws Fault `archive_missing`, `archive_damaged` */
+  lookup(id: string): Promise<SessionInfo | undefined>
   /** A session in the form of a reply; undefined without it. */
   shown(id: string): Session | undefined
   /** Name of the default agent: that of the workspace, else `defaults.agent`. */

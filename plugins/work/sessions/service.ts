@@ -114,6 +114,11 @@ export class SessionsService implements SessionsApi {
     return row && infoOf(row)
   }
 
+  async lookup(id: string): Promise<SessionInfo | undefined> {
+    await this.context.archive.lend(id)
+    return this.get(id)
+  }
+
   shown(id: string): Session | undefined {
     const row = this.context.table.get(id)
     return row && this.wire.session(row)

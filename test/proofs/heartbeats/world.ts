@@ -94,6 +94,7 @@ export async function openWorld({ start, config = {}, plugins = [], files = {} }
     }
 
     get = (id: string) => all.get(id)
+    lookup = async (id: string) => all.get(id)
     shown = () => undefined
     ask = () => undefined
     unstopped = () => [...all.values()].filter(({ state }) => state !== 'stopped')

@@ -129,6 +129,7 @@ export function fakeSessions() {
     }
 
     shown = () => undefined
+    lookup = async (id: string) => this.get(id)
     get(id: string): SessionInfo | undefined {
       const row = this.kernel.db.get<Row>('SELECT * FROM sessions_fake WHERE id = ?', [id])
       if (!row) return undefined

@@ -5,9 +5,10 @@ import * as assert from 'uvu/assert'
 import { systemClock } from '../../../../kernel/clock.js'
 import { definePlugin, Fault, surfaceOf } from '../../../../kernel/plugin.js'
 import archives from '../../../../plugins/desk/archives/index.js'
+import { hooks } from '../../../../plugins/index.js'
 import { Sessions } from '../../../../plugins/work/sessions/api.js'
 import type { SessionsService } from '../../../../plugins/work/sessions/service.js'
-import { openWorld, type World, type WorldOptions } from '../../../fixtures/session-world.js'
+import { eventually, openWorld, type World, type WorldOptions } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 
 const DAY = 24 * 3_600_000
@@ -44,7 +45,7 @@ type Pass = (days: number) => Promise<number>
 async function withWorld(run: (world: World, pass: Pass) => Promise<void>, options: WorldOptions = {}): Promise<void> {
   let shift = 0
   const clock = { ...systemClock(), now: () => Date.now() + shift }
-  const world = await openWorld({ plugins: [archives, other], clock, ...options })
+  const world = await openWorld({ plugins: [archives, other, hooks], clock, ...options })
   const pass: Pass = async days => {
     shift += days * DAY
     await service.context.promptFiles.sweep()
@@ -131,6 +132,21 @@ test('a stopped session that rested long is shown, listed, found and counted as 
     assert.equal(await listed(world, 'limit=1'), all)
     assert.equal(await read(), before[0])
   }))
+
+test('the hook runs of a session of the archive are listed as before', () => {
+  const made = { event: 'session.post_create', mode: 'async', executor: { kind: 'subprocess', command: 'true' } }
+  return withWorld(
+    async (world, pass) => {
+      const { id } = await ended(world)
+      const runs = async () => (await get(world, `/api/workspaces/${world.workspaceId}/hooks/runs?session=${id}`)).runs
+      const before = await eventually(async () => ((await runs()).length > 0 ? await runs() : undefined), 'a hook run')
+      assert.is(await pass(31), 1)
+      await world.restart()
+      assert.equal([inCatalog(id), await runs()], [false, before])
+    },
+    { config: { hooks: { made } } },
+  )
+})
 
 test('a session of the archive comes back with what it had when something changes it', () =>
   withWorld(async (world, pass) => {
