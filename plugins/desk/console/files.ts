@@ -8,7 +8,7 @@ import { ConsoleErrors } from './api.js'
 const MAX_BYTES = 4 * 1024 * 1024
 const YEAR_S = 31_536_000
 
-/** `files.json`, which the build writes: all files of the console. */
+/** `files.json`, written by the build: all files of the console. */
 const Listed = v.object({
   files: v.record(
     v.string(),
@@ -24,7 +24,7 @@ type Listed = v.InferOutput<typeof Listed>
 
 const SUFFIX = { br: '.br', gzip: '.gz' } as const
 
-/** The page runs its own files only, and reads from its daemon only. */
+/** The page runs only its own scripts and connects only to its daemon. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -48,7 +48,7 @@ const HEADERS = {
   vary: 'accept-encoding',
 }
 
-/** The worker that keeps the shell; it serves the page, which is not in its folder. */
+/** The service worker. The page is outside of its folder, so it needs a wider scope. */
 const WORKER = 'worker.js'
 
 export interface FileRequest {
@@ -57,10 +57,10 @@ export interface FileRequest {
   readonly known?: string | undefined
 }
 
-/** The built files of the console. Only names of the build's list are served, whatever else lies in the folder. */
+/** The built files of the console. A file in the folder that the build did not list is never served. */
 export class Files {
   #listed: Promise<Listed> | undefined
-  /** Contents by file name; the list bounds them. */
+  /** Contents by file name. The build's list limits their number. */
   readonly #contents = new Map<string, Promise<Buffer>>()
 
   constructor(private readonly folder = builtFolder()) {}
@@ -104,7 +104,10 @@ export class Files {
   }
 }
 
-/** Folder of the built console: `dist/console` of the package with this code, built or not. */
+/**
+ * The folder of the built console, `dist/console` of the package that contains this code, whether this code is built or
+ * not.
+ */
 function builtFolder(): string {
   let folder = path.dirname(fileURLToPath(import.meta.url))
   while (!existsSync(path.join(folder, 'package.json')) && path.dirname(folder) !== folder)

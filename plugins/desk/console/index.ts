@@ -22,11 +22,11 @@ import { migrations } from './sessions.js'
 
 const route = routeOf<ConsoleService>(describe('Console'))
 const { contribute } = surfaceOf<ConsoleService>()
-/** Errors of the vault, which has the key that browsers subscribe with. */
+/** Errors of the vault, which stores the private push key. */
 const KEY = [VaultErrors.vault_secret_damaged, VaultErrors.vault_key_missing, VaultErrors.vault_key_wrong]
 const login = command('open')
 
-/** Files need no caller: they are the same in every installation and hold no data. */
+/** Files need no authentication: they are identical in every installation and contain no data. */
 const file = {
   method: 'GET',
   public: true,

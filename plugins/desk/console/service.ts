@@ -10,13 +10,13 @@ export const KEY_HEADER = 'x-svc-console'
 
 type Headers = Incoming['headers']
 
-/** The console: its files, and sessions of the browsers that show it. */
+/** The console: its files, and the sessions of browsers. */
 export class ConsoleService {
   readonly files = new Files()
   readonly push: Push
   readonly #sessions: Sessions
   #port = 0
-  /** Session of each caller, so that the open requests of one session can be ended. */
+  /** The session of each caller. Ending a session aborts the open requests of its callers. */
   readonly #sessionOf = new WeakMap<Actor, string>()
 
   constructor(private readonly kernel: K) {
@@ -29,8 +29,8 @@ export class ConsoleService {
   }
 
   /**
-   * The operator, if a request has cookie and key of a session and comes from a page of the daemon itself. A browser sends cookies to
-   * all ports of a host name; the key is known to pages of this origin only, and a page of another site cannot send its header.
+   * The operator, if the request has the cookie and the key of a session and comes from the daemon's own page. Browsers send
+   * cookies to every port of a host, but only pages of this origin have the key, and pages of other sites cannot send its header.
    */
   authenticate({ headers, id: cause }: Incoming): Actor | Fault | undefined {
     const key = headers[KEY_HEADER]
@@ -42,12 +42,12 @@ export class ConsoleService {
     return actor
   }
 
-  /** Makes a link that opens the console once. */
+  /** Makes a single-use link that opens the console. */
   link({ kind, id }: Actor) {
     if (kind !== operator.kind || id !== operator.id) throw ConsoleErrors.console_operator_required()
     const address = this.#address()
     const { code, expiresAt } = this.#sessions.link()
-    // A browser sends no fragment to the server, so the code is in no log and in no Referer.
+    // Browsers do not send fragments to servers, so no log and no Referer contains the code.
     return { link: { url: `${address}/console/#/login/${code}`, code, expires_at: iso(expiresAt) } }
   }
 
@@ -65,7 +65,7 @@ export class ConsoleService {
     }
   }
 
-  /** Session of the console of a caller; undefined for every other caller. */
+  /** The console session of a caller; undefined for a caller without one. */
   sessionOf(actor: Actor): string | undefined {
     return this.#sessionOf.get(actor)
   }
@@ -75,7 +75,7 @@ export class ConsoleService {
     return { sessions: this.#sessions.list(), ...(current !== undefined && { current }) }
   }
 
-  /** Ends one session; `current` is that of the caller. */
+  /** Ends a session; `current` is the caller's own. */
   async end(reference: string, actor: Actor): Promise<void> {
     const id = reference === 'current' ? (this.#sessionOf.get(actor) ?? '') : reference
     if (!this.#sessions.has(id)) throw ConsoleErrors.console_session_not_found()
@@ -110,14 +110,14 @@ export class ConsoleService {
       throw ConsoleErrors.console_unreachable(`a browser cannot reach the daemon, which serves no TCP: ${why}`)
     }
     const { host, port, tls } = listener
-    // A wildcard address is no name that a browser can ask for.
+    // Browsers cannot open a wildcard address.
     const name = ['0.0.0.0', '::'].includes(host) ? 'localhost' : host
     return `${tls ? 'https' : 'http'}://${name.includes(':') ? `[${name}]` : name}:${port}`
   }
 
-  /** Has the port in it, because the daemons of one machine share the cookies of its name. */
+  /** The name includes the port, because browsers share the cookies of a host name between its ports. */
   #cookieName(): string {
-    // While the daemon stops, requests of open connections are answered although the listener is closed.
+    // A stopping daemon has closed the listener and still answers requests of open connections.
     this.#port = this.#listener()?.port ?? this.#port
     return `svc_console_${this.#port}`
   }
@@ -128,7 +128,10 @@ function cookieOf({ cookie }: Headers, name: string): string {
   return pairs.find(pair => pair.startsWith(`${name}=`))?.slice(name.length + 1) ?? ''
 }
 
-/** Whether a page of the daemon itself sends the request. The guards of TCP compared a present `Origin` with the address before. */
+/**
+ * Whether the request comes from the daemon's own page. The guards of TCP have already compared an existing `Origin` with the
+ * address.
+ */
 function isSameOrigin({ 'sec-fetch-site': site, origin, host }: Headers): boolean {
   if (site !== undefined) return site === 'same-origin'
   return typeof origin === 'string' && URL.canParse(origin) && new URL(origin).host === host

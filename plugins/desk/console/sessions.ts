@@ -12,7 +12,7 @@ export const LONGEST_MS = 30 * DAY_MS
 const LINK_MS = 5 * 60_000
 const MOST_LINKS = 20
 const MOST_SESSIONS = 100
-/** Shortest time in milliseconds between two writes of a session's last use. */
+/** Minimum time in milliseconds between two writes of a session's last use. */
 const NOTE_MS = 5 * 60_000
 
 export const migrations: readonly Migration[] = [
@@ -52,10 +52,10 @@ const endOf = ({ createdAt, usedAt }: Session): number => Math.min(createdAt + L
 /** `<id>.<secret>` in the cookie: the id finds the stored hashes. */
 const COOKIE = /^(con_[0-9a-f]{16})\.([0-9a-f]{64})$/
 
-/** One-time links and sessions of browsers. Only hashes of codes, cookies and keys are kept. */
+/** One-time links and sessions of browsers. The daemon stores only hashes of codes, cookies and keys. */
 export class Sessions {
   readonly #sessions = new Map<string, Session>()
-  /** End of each link by the hash of its code. Links are lost with the daemon, which is harmless: they last for minutes. */
+  /** End of each link by the hash of its code. A restart loses links, which last only minutes. */
   readonly #links = new Map<string, number>()
 
   constructor(
@@ -77,7 +77,7 @@ export class Sessions {
     await this.end(this.#past())
   }
 
-  /** Makes a link. The oldest ones end when there are too many. */
+  /** Makes a link. Beyond the maximum, the oldest ones end. */
   link(): { readonly code: string; readonly expiresAt: number } {
     const code = this.ids.hex(32)
     const expiresAt = this.clock.now() + LINK_MS
@@ -87,7 +87,7 @@ export class Sessions {
     return { code, expiresAt }
   }
 
-  /** Uses a link up; undefined if it is unknown, used or over. */
+  /** Uses up a link; undefined if it is unknown, used or expired. */
   async begin(code: string): Promise<{ cookie: string; key: string; expiresAt: number } | undefined> {
     const digest = digestOf(code).toString('hex')
     const end = this.#links.get(digest)
@@ -116,7 +116,7 @@ export class Sessions {
     return { cookie: `${id}.${secret}`, key, expiresAt: endOf(session) }
   }
 
-  /** Id of the session whose cookie and key these are. */
+  /** Id of the session with this cookie and key. */
   find(cookie: string, key: string): string | undefined {
     const [, id = '', secret = ''] = COOKIE.exec(cookie) ?? []
     const session = this.#sessions.get(id)
@@ -147,7 +147,7 @@ export class Sessions {
       }))
   }
 
-  /** Ends sessions at once; resolves when that is on disk. */
+  /** Ends sessions at once; resolves when that is durable. */
   async end(ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
     for (const id of ids) this.#sessions.delete(id)
@@ -171,7 +171,7 @@ export class Sessions {
     session.usedAt = this.clock.now()
     if (session.usedAt - session.notedAt < NOTE_MS) return
     session.notedAt = session.usedAt
-    // A lost note ends the session earlier at most, so a failed write does not affect the request.
+    // A lost write can only end the session too early, so its failure does not affect the request.
     void this.db.tx(t => sessions.update(t, { id: session.id }, { used_at: session.usedAt })).catch(() => {})
   }
 }

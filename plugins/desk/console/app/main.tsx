@@ -16,7 +16,7 @@ import { Work } from './views/work/index.js'
 const sessions = () => import('./views/sessions/index.js')
 const desktops = () => import('./views/desktops/index.js')
 
-/** A view whose code is loaded when it is first shown. */
+/** A view whose code is loaded on first use. */
 function Later<T>({
   load,
   show,
@@ -52,7 +52,7 @@ function View() {
   )
 }
 
-/** The page of a browser without a session. */
+/** The page for a browser without a session. */
 function Login({ error }: { readonly error: unknown }) {
   useEffect(() => {
     document.title = `${text.login.title} · ${text.product}`
@@ -75,7 +75,7 @@ function App() {
   const isLink = view === 'login' && code !== undefined
   useEffect(() => {
     if (!isLink) return
-    // The code goes out of the address at once, so that it is in no history and no bookmark.
+    // The code leaves the address at once, so that no history entry or bookmark contains it.
     replacePlace('home')
     setError(undefined)
     signIn(code).catch(setError)

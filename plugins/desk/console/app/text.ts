@@ -1,4 +1,4 @@
-/** One table of all texts of the console. */
+/** All texts of the console. */
 export const text = {
   product: 'svc',
   skip: 'Skip to the content',

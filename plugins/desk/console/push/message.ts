@@ -1,7 +1,7 @@
 import { clip } from '../../../../kernel/kit/text.js'
 import type { ChannelMessage } from '../../../reach/notifications/api.js'
 
-/** Most characters of a title that comes from the name of an event. */
+/** Maximum characters of a title that is made from an event name. */
 const TITLE = 80
 
 const TITLES: Readonly<Record<string, string>> = {
@@ -17,7 +17,7 @@ const TITLES: Readonly<Record<string, string>> = {
   'provider.auth_required': 'A provider needs a login',
 }
 
-/** The message to a browser: ids, and a title that depends on the kind of the event only. Names and texts stay in the daemon. */
+/** The message to a browser: ids, and a title for the kind of event. Names and texts stay in the daemon. */
 export interface PushPayload {
   readonly title: string
   /** A later message with the same tag replaces the notification. */

@@ -14,12 +14,12 @@ import { type SubscriptionRow, subscriptions, toWire } from './subscriptions.js'
 /** The private key; `console/` of the vault is open to this plugin only. */
 const KEY = 'vault:console/push/key'
 const MOST_SUBSCRIPTIONS = 20
-/** Messages that wait to be sent. What they are about stays in the attention list. */
+/** Maximum number of waiting messages. The attention list keeps what they report. */
 const MOST_WAITING = 200
-/** Pauses in milliseconds before a message is tried again. */
+/** Pauses in milliseconds before each further attempt. */
 const PAUSES_MS = [5_000, 30_000]
 
-/** Messages of presets to browsers, by the push services of their vendors. */
+/** Sends the messages of presets to browsers, through the push services of the browser vendors. */
 export class Push {
   readonly channel: NotificationChannel = {
     name: 'browser',
@@ -41,7 +41,7 @@ export class Push {
     private readonly named?: URL,
   ) {}
 
-  /** Whether messages are sent, the public key that browsers subscribe with, and who has subscribed. */
+  /** Whether push is on, the public key for subscriptions, and the subscriptions. */
   async list(current: string | undefined): Promise<ConsolePushReply> {
     const all = this.#open().map(toWire)
     const own = all.find(({ session_id: id }) => id === current)
@@ -50,7 +50,7 @@ export class Push {
   }
 
   /**
-   * Subscribes the browser of a session; it replaces its former subscription. @throws Fault `console_push_off`,
+   * Subscribes the browser of a session, replacing its previous subscription. @throws Fault `console_push_off`,
    * `console_session_required`, `console_push_refused`, `console_push_full`
    */
   async add(session: string | undefined, { endpoint, keys }: ConsolePushBody): Promise<ConsolePushSubscription> {
@@ -77,7 +77,7 @@ export class Push {
     if (removed === 0) throw ConsoleErrors.console_push_not_found()
   }
 
-  /** Sends what waits, until the signal aborts. */
+  /** Sends waiting messages until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     signal.addEventListener('abort', () => this.#wake(), { once: true })
     while (!signal.aborted) {
@@ -107,7 +107,7 @@ export class Push {
     return this.#open().length === 0 ? 'no browser has subscribed to push' : undefined
   }
 
-  /** Only what is certain is sent: the message waits for the transaction that caused it. */
+  /** The message waits until the transaction is durable, so that no browser hears of an event that is then lost. */
   #post(t: Tx, message: ChannelMessage): string | undefined {
     const problem = this.#problem()
     if (problem !== undefined) return problem
@@ -150,7 +150,9 @@ export class Push {
     }
   }
 
-  /** Refuses an address that no push service has. An unreachable one is tried when there is a message. */
+  /**
+   * Refuses an address that cannot be a push service's. An unreachable address is accepted and tried with each message.
+   */
   async #judge(endpoint: string): Promise<void> {
     const url = new URL(endpoint)
     const named = this.named ?? new URL('https://push-service.invalid')
@@ -163,7 +165,7 @@ export class Push {
     })
   }
 
-  /** The key of this daemon, made when it is first needed. */
+  /** The key of this daemon, created on first use. */
   #serverKey(): Promise<ServerKey> {
     this.#key ??= this.#readKey()
     this.#key.catch(() => {

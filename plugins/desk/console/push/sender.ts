@@ -4,14 +4,17 @@ import { DownloadError, type DownloadReply, exchange } from '../../../delivery/e
 import type { PushPayload } from './message.js'
 import type { SubscriptionRow } from './subscriptions.js'
 
-/** A placeholder for the address that a person typed. No person typed that of a push service, so inner addresses are refused. */
+/**
+ * A placeholder for an address that the operator named. A browser names the push service's address, so private addresses are
+ * refused.
+ */
 const NAMED = new URL('https://push-service.invalid')
 const MOST_REPLY_BYTES = 64 * 1024
 const TIMEOUT_MS = 10_000
-/** Seconds that the push service keeps a message for a browser that is off. */
+/** Seconds for which the push service keeps a message for an offline browser. */
 const TTL_S = 4 * 3600
 
-/** The key pair that the push service knows this daemon by, base64url. */
+/** The key pair that identifies this daemon to the push service, base64url. */
 export interface ServerKey {
   readonly publicKey: string
   readonly privateKey: string
@@ -30,7 +33,7 @@ export function keyOf(privateKey: string): ServerKey {
 
 export function newKey(): ServerKey {
   const ecdh = createECDH('prime256v1')
-  // One key in 256 begins with a zero, which Node leaves out; `web-push` takes keys of 32 bytes only.
+  // One key in 256 begins with a zero byte, which Node omits; `web-push` accepts only keys of 32 bytes.
   do ecdh.generateKeys()
   while (ecdh.getPrivateKey().length < 32)
   return pairOf(ecdh, ecdh.getPrivateKey('base64url'))
@@ -48,7 +51,7 @@ export interface SendOptions {
   readonly key: ServerKey
   /** Address by which the push service reaches the operator. */
   readonly contact: string
-  /** Tests send to this machine. */
+  /** An address of this machine, for tests. */
   readonly named?: URL
 }
 
@@ -71,7 +74,7 @@ export async function send(
     'content-encoding': 'aes128gcm',
     ttl: String(TTL_S),
     urgency: 'high',
-    // A push service keeps the newest message of a topic for a browser that is off.
+    // For an offline browser, a push service keeps only the newest message of a topic.
     topic: createHash('sha256').update(payload.tag).digest('base64url').slice(0, 32),
   }
   const init = { method: 'POST', headers, body: new Uint8Array(cipherText) }

@@ -12,11 +12,13 @@ export const pushMigration: Migration = {
 
 const { text, time } = column
 
-/** A browser that gets messages: one for each session of the console, with which it ends. */
+/** A browser that receives messages, at most one per console session. The subscription ends with the session. */
 export const subscriptions = table('console_push', {
   id: text(),
   session_id: text(),
-  /** The address at the push service. With it and the keys anyone could send to the browser, so replies omit them. */
+  /**
+   * The address at the push service. Replies omit it, because anyone with it and the keys could send to the browser.
+   */
   endpoint: text(),
   p256dh: text(),
   auth: text(),

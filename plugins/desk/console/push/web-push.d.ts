@@ -1,5 +1,5 @@
 /**
- * The parts of `web-push` that encrypt (RFC 8291) and sign (RFC 8292). Its other parts send, by a client that connects to every
+ * The parts of `web-push` that encrypt (RFC 8291) and sign (RFC 8292). Its sending part is not used, because it connects to any
  * address.
  */
 declare module 'web-push/src/encryption-helper.js' {

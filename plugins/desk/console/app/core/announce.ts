@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals'
 
-/** The next text for screen readers. */
+/** The text that screen readers read out next. */
 export const announcement = signal('')
 
 /** Announces a text without moving the focus. */
 export function announce(words: string): void {
-  // The same words twice would be no change, which is not read out.
+  // Assigning the same text again would not be read out.
   announcement.value = announcement.value === words ? `${words}\u00a0` : words
 }

@@ -19,7 +19,7 @@ export class ApiFault extends Error {
     readonly code: string,
     readonly status: number,
     readonly next?: string,
-    /** The reply, for errors that say more in members of their own. */
+    /** The reply body, for errors with additional members. */
     readonly body?: unknown,
   ) {
     super(message)
@@ -28,10 +28,10 @@ export class ApiFault extends Error {
 
 const KEY = 'svc.console.key'
 
-/** Whether the browser has a session. The cookie is not readable here; its key is. */
+/** Whether the browser has a session. Scripts cannot read the cookie; the key in the local storage stands for it. */
 export const signedIn = signal(localStorage.getItem(KEY) !== null)
 
-/** Headers of every request. A page of another origin cannot send them, and does not know the key. */
+/** Headers of every request. A page of another origin cannot send them and does not have the key. */
 export const ownHeaders = (): Record<string, string> => ({ 'x-svc-console': localStorage.getItem(KEY) ?? '' })
 
 export function forgetSession(): void {
@@ -52,7 +52,7 @@ export async function signOut(): Promise<void> {
   forgetSession()
 }
 
-/** Another tab signed in or out. */
+/** Another tab has signed in or out. */
 addEventListener('storage', ({ key, newValue }) => {
   if (key === KEY) signedIn.value = newValue !== null
 })
@@ -77,7 +77,7 @@ export async function api<R extends RouteName>(
   return (await reply.json()) as ReplyOf<R>
 }
 
-/** Sends a delivery to a webhook as another program would: with its own headers, and without the session of the browser. */
+/** Sends a delivery to a webhook like an external program: with its own headers and without the browser's session. */
 export async function deliver(path: string, headers: Readonly<Record<string, string>>, body: string): Promise<unknown> {
   const reply = await fetch(path, { method: 'POST', headers, body, credentials: 'omit', cache: 'no-store' }).catch(
     () => {
@@ -88,7 +88,7 @@ export async function deliver(path: string, headers: Readonly<Record<string, str
   return reply.json()
 }
 
-/** The bytes of a reply, for a download: a link could not send the headers of the session. */
+/** The bytes of a reply, for a download, because a link cannot send the session's headers. */
 export async function apiBlob(url: string): Promise<Blob> {
   return (await send('GET', url, {}, {})).blob()
 }
@@ -130,12 +130,12 @@ async function send(method: string, url: string, { headers = {}, body }: Input, 
 const unreachable = () => new ApiFault('The daemon does not answer.', 'unreachable', 0, 'svc daemon start')
 
 /**
- * The fault of an error reply. Only the console itself says that a session has ended; any other 401 may come from a daemon that starts or
- * stops, which cannot find the session for a moment.
+ * The fault of an error reply. Only the error of an ended session signs the browser out: a daemon that starts or stops cannot
+ * find its sessions for a moment and answers 401, too.
  */
 export async function faultOf(reply: Response): Promise<ApiFault> {
   const body = (await reply.json().catch(() => ({}))) as {
-    // Replies of tools have an object.
+    // Tool replies contain an object instead.
     error?: string | { message?: string; code?: string }
     code?: string
     details?: { next?: string }

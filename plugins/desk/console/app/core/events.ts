@@ -2,19 +2,19 @@ import { effect, signal } from '@preact/signals'
 import { api, signedIn } from './api.js'
 import { SharedStream } from './shared-stream.js'
 
-/** An event of the daemon; its members beside the type depend on it. */
+/** An event of the daemon. The other members depend on its type. */
 export interface DaemonEvent {
   readonly type: string
   readonly session_id?: string
   readonly task_id?: string
 }
 
-/** Events of the daemon, by one stream for all tabs. */
+/** Events of the daemon; all tabs share one stream. */
 export const daemonEvents = new SharedStream('events', () => '/api/logs/stream')
 
 const listeners = new Set<(event: DaemonEvent) => void>()
 
-/** Counts the times after which everything is to be read again: events are missing, or the stream was cut. */
+/** Increases whenever the views have to reload: events were missed, or the stream was interrupted. */
 export const missed = signal(0)
 
 /** Calls `read` for each event until the returned function is called. */
@@ -42,10 +42,10 @@ effect(() => {
   const link = daemonEvents.link.value
   if (link === 'live' && wasCut) {
     wasCut = false
-    // Events resume where they were cut; states that no event reports are read again.
+    // The stream resumes after the last event; a state without events has to be reloaded.
     queueMicrotask(() => missed.value++)
   } else if (link !== 'live') wasCut = true
 })
 
-/** Whether the daemon answers, for a page that was signed out by an error. */
+/** Whether the daemon accepts the session, for a page that an error signed out. */
 export const probe = () => api('GET /api/status/identity')

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 
-/** The time now, to the half minute: texts such as "2 min ago" follow it. */
+/** The current time, updated every half minute, so that texts such as "2 min ago" stay correct. */
 export const now = signal(Date.now())
 setInterval(() => {
   now.value = Date.now()
@@ -14,10 +14,10 @@ const STEPS = [
   ['minute', 60_000],
 ] as const
 
-/** A time as the distance from now, in both directions. */
+/** A past or future time relative to now. */
 export function ago(time: string | null | undefined): string {
   if (!time) return '–'
-  // The tick may be older than what is shown.
+  // The tick may be older than the displayed time.
   const distance = Date.parse(time) - Math.max(now.value, Date.now())
   for (const [unit, ms] of STEPS) if (Math.abs(distance) >= ms) return relative.format(Math.round(distance / ms), unit)
   return distance > 0 ? 'soon' : 'just now'
@@ -33,6 +33,6 @@ export function bytes(count: number): string {
   return `${(count / 1024 ** step).toFixed(step === 0 ? 0 : 1)} ${units[step]}`
 }
 
-/** A value as a person reads it: text as it is, everything else as JSON. */
+/** A value for display: text unchanged, everything else as JSON. */
 export const valueText = (value: unknown): string =>
   typeof value === 'string' ? value : value === undefined ? '–' : JSON.stringify(value, null, 2)

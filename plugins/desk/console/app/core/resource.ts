@@ -4,7 +4,7 @@ import { missed, onEvent } from './events.js'
 export interface Resource<T> {
   readonly data: T | undefined
   readonly error: unknown
-  /** Reads again. */
+  /** Loads the data again. */
   reload(): void
 }
 
@@ -12,8 +12,8 @@ export interface Resource<T> {
 const GATHER_MS = 200
 
 /**
- * Reads something from the daemon when `deps` change, when an event of a type that matches happens, and when events were missed.
- * Former data stays visible while it is read again.
+ * Loads data when `deps` change, when an event with a matching type occurs, and when events were missed. The previous data stays
+ * visible during a reload.
  */
 export function useResource<T>(
   load: (signal: AbortSignal) => Promise<T>,

@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals'
 
-/** Views have addresses in the fragment, so that the daemon serves one page and no log contains what is looked at. */
+/** View addresses are in the fragment: the daemon serves a single page, and its logs contain no view. */
 const hash = signal(location.hash)
 addEventListener('hashchange', () => {
   hash.value = location.hash
@@ -28,7 +28,7 @@ export function go(...segments: readonly string[]): void {
   location.hash = linkTo(...segments)
 }
 
-/** Replaces the address without an entry in the history: for one with a secret. */
+/** Replaces the address without a history entry, for an address that contains a secret. */
 export function replacePlace(...segments: readonly string[]): void {
   history.replaceState(null, '', linkTo(...segments))
   hash.value = location.hash

@@ -2,19 +2,19 @@ import { type Signal, signal } from '@preact/signals'
 import { faultOf, ownHeaders, signedIn } from './api.js'
 import { type Frame, readFrames } from './sse.js'
 
-/** `live`: frames arrive; `connecting`: for the first time, or again; `lost`: several attempts in a row failed. */
+/** `connecting`: the first or a further attempt; `live`: frames arrive; `lost`: several attempts in a row failed. */
 export type Link = 'connecting' | 'live' | 'lost'
 
 type Message = { readonly frame: Frame } | { readonly link: Link } | { readonly asks: true }
 
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 15_000
-/** Pause before a stream that its daemon ended is opened again: that of a stopped session. */
+/** Pause before reopening a stream that the daemon has ended, such as that of a stopped session. */
 const ENDED_PAUSE_MS = 10_000
 
 /**
- * A stream that all tabs of the browser share. The tab that holds a lock of its name reads it and passes the frames on; when that tab
- * closes, the next one gets the lock and continues after the last frame that it has seen. Opened when it has its first reader.
+ * A stream that all tabs of the browser share. The tab that holds the lock of that name reads the stream and passes its frames
+ * on; when that tab closes, another tab gets the lock and continues after its last frame. The first reader opens the stream.
  */
 export class SharedStream {
   readonly link: Signal<Link> = signal('connecting')
@@ -24,7 +24,7 @@ export class SharedStream {
   #over: AbortController | undefined
   #wake: (() => void) | undefined
 
-  /** @param url the address to read from, asked for before each attempt */
+  /** @param url the address, requested before each attempt */
   constructor(
     private readonly name: string,
     private readonly url: () => string,
@@ -40,7 +40,7 @@ export class SharedStream {
     }
   }
 
-  /** Reads on after this id, unless a frame arrived before. */
+  /** Starts after this id, unless a frame has already arrived. */
   startAfter(id: string): void {
     this.#lastId ??= id
   }
@@ -91,19 +91,19 @@ export class SharedStream {
         failures++
         this.#tell(failures > 2 || !navigator.onLine ? 'lost' : 'connecting')
         const longest = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (failures - 1))
-        // Browsers that lost the daemon at the same time do not come back at the same time.
+        // A random pause keeps browsers that lost the daemon together from reconnecting together.
         pause = longest * (0.75 + Math.random() / 4)
       }
       await this.#pause(pause, over)
     }
   }
 
-  /** Reads until the stream ends; throws when it is cut. */
+  /** Reads until the stream ends; throws when the connection breaks. */
   async #read(over: AbortSignal, begun: () => void): Promise<void> {
     const cut = new AbortController()
     const stop = () => cut.abort()
     over.addEventListener('abort', stop)
-    // A connection without its network stays open for minutes.
+    // Without this, a connection stays open for minutes after the network is gone.
     addEventListener('offline', stop)
     try {
       const after: Record<string, string> = this.#lastId === undefined ? {} : { 'last-event-id': this.#lastId }

@@ -1,7 +1,7 @@
-/** Keeps the shell of the console for times without a daemon. Browsers offer it only to pages of this machine and of HTTPS. */
+/** Caches the shell of the console for use without a daemon. Browsers allow service workers only for local pages and HTTPS. */
 export function installWorker(): void {
   if (!('serviceWorker' in navigator)) return
-  // Without it the console works as long as the daemon runs.
+  // Without the worker, the console works only while the daemon runs.
   navigator.serviceWorker
     .register('/console/assets/worker.js', { scope: '/console', updateViaCache: 'none' })
     .catch(() => {})

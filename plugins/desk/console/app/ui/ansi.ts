@@ -1,12 +1,12 @@
-/** A piece of a line with the classes of its colours. */
+/** A part of a line, with its colour classes. */
 export interface Piece {
   readonly words: string
   readonly classes: string
 }
 
-/** Lines that are shown, from the end. */
+/** Maximum number of lines, counted from the end. */
 const MOST_LINES = 1000
-/** Cells of a line that are shown. */
+/** Maximum number of cells of a line. */
 const MOST_CELLS = 2000
 const COLORS = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white'] as const
 
@@ -21,7 +21,10 @@ interface Style {
 const classesOf = ({ bold, dim, italic, underline, color }: Style): string =>
   [bold && 'bold', dim && 'dim', italic && 'italic', underline && 'underline', color].filter(Boolean).join(' ')
 
-/** Select Graphic Rendition. Backgrounds and colours beyond the sixteen are left out: they may be unreadable in one of the themes. */
+/**
+ * Applies Select Graphic Rendition codes. Backgrounds and colours beyond the sixteen are ignored, because one of the themes could
+ * make them unreadable.
+ */
 function styled(before: Style, codes: readonly number[]): Style {
   let style = before
   for (let n = 0; n < codes.length; n++) {
@@ -47,8 +50,8 @@ const TOKEN =
   /\u001b\[([0-9;?]*)([@-~])|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|\u001b.|[\u0000-\u001f\u007f]|[^\u0000-\u001f\u007f]+/g
 
 /**
- * The last lines of the output of a terminal; overwritten text is left out. The cursor moves only within a line, so the output of
- * full-screen programs appears as separate lines.
+ * The last lines of terminal output, without overwritten text. The cursor moves only within a line, so the output of full-screen
+ * programs appears as separate lines.
  */
 export function terminalLines(output: string): Piece[][] {
   const lines: { words: string; classes: string }[][] = [[]]

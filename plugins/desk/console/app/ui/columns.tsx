@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { text } from '../text.js'
 
-/** The main column, and the third one where a view has it. */
+/** The main column, and the third column if the view has one. */
 export function Columns({
   children,
   aside,
@@ -13,7 +13,7 @@ export function Columns({
     <>
       <main id="content" tabIndex={-1} class={aside ? 'with-aside' : ''}>
         {aside && (
-          // A list may have hundreds of links before the details.
+          // The list before the details may have hundreds of links.
           <a
             class="skip"
             href="#details"

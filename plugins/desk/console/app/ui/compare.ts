@@ -9,10 +9,10 @@ export interface Line {
   readonly after?: number
 }
 
-/** A comparison that takes longer is given up: two texts without a line in common. */
+/** Time limit of a comparison. Two texts without a common line exceed it. */
 const MOST_MS = 500
 
-/** Changed lines of two texts with three lines around them; a gap between two places is undefined. */
+/** The changed lines of two texts, with three lines of context; undefined marks a gap. */
 export function compare(before: string, after: string): readonly (Line | undefined)[] {
   const patch = structuredPatch('', '', before, after, '', '', { context: 3, timeout: MOST_MS })
   if (!patch) {
@@ -26,7 +26,7 @@ export function compare(before: string, after: string): readonly (Line | undefin
       const [sign, words] = [line[0], line.slice(1)]
       if (sign === '-') return [{ sign, words, before: a++ }]
       if (sign === '+') return [{ sign, words, after: b++ }]
-      // The text has no line break at its end.
+      // The marker line for a missing final line break has neither sign.
       return sign === ' ' ? [{ sign, words, before: a++, after: b++ }] : []
     })
     return n === 0 ? lines : [undefined, ...lines]

@@ -3,7 +3,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { text } from '../text.js'
 import { Action } from './parts.js'
 
-/** A dialog that asks before something happens. The browser keeps the focus in it, and gives it back when it closes. */
+/** A confirmation dialog. The browser traps the focus in the dialog and restores it afterwards. */
 export function Confirm({
   title,
   confirm,
@@ -24,7 +24,7 @@ export function Confirm({
   useEffect(() => {
     const { current } = dialog
     current?.showModal()
-    // An element that is removed while it is open would take the focus with it.
+    // Closed first, because removing an open dialog would lose the focus.
     return () => current?.close()
   }, [])
   return (
@@ -48,7 +48,7 @@ export function Confirm({
   )
 }
 
-/** A button that asks before it does something. */
+/** A button with a confirmation dialog. */
 export function ConfirmAction({
   label,
   title,

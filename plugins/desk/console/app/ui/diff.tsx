@@ -10,10 +10,10 @@ export interface FileDiff {
   readonly after: string
 }
 
-/** Lines of a change that are shown. */
+/** Maximum number of displayed lines of a change. */
 const MOST_LINES = 400
 
-/** The changes of files that a tool reports with its result. */
+/** The file changes in the result of a tool. */
 export function diffsOf(output: unknown): FileDiff[] {
   const { content } = Object(output) as { content?: unknown }
   return (Array.isArray(content) ? content : []).flatMap(item => {
@@ -23,7 +23,7 @@ export function diffsOf(output: unknown): FileDiff[] {
   })
 }
 
-/** Two texts of a file, compared by a part that is loaded when the first one is shown. */
+/** The difference of two texts. The code of the comparison is loaded on first use. */
 export function Diff({ path, before, after }: FileDiff) {
   const [lines, set] = useState<readonly (Line | undefined)[]>()
   useEffect(() => {
@@ -36,7 +36,7 @@ export function Diff({ path, before, after }: FileDiff) {
   return lines ? <Lines path={path} lines={lines} /> : <Loading />
 }
 
-/** A change in the text form of patches. */
+/** A change in patch format. */
 export function Patch({ path, patch }: { readonly path: string; readonly patch: string }) {
   const lines = patch
     .split('\n')
@@ -45,7 +45,7 @@ export function Patch({ path, patch }: { readonly path: string; readonly patch: 
   return <Lines path={path} lines={lines} />
 }
 
-/** A patch of git, with the numbers of its lines. */
+/** A git patch, with line numbers. */
 export function GitPatch({ path, patch }: { readonly path: string; readonly patch: string }) {
   const lines = useMemo(() => patchLines(patch), [patch])
   return <Lines path={path} lines={lines} />

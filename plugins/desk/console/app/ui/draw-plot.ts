@@ -2,7 +2,7 @@ import uPlot from 'uplot'
 
 export interface Series {
   readonly label: string
-  /** A colour of the style sheet: `--accent`. */
+  /** The name of a colour in the style sheet, such as `--accent`. */
   readonly color: string
   readonly values: readonly number[]
 }
@@ -10,17 +10,17 @@ export interface Series {
 export interface PlotData {
   /** Days as `2026-11-29`. */
   readonly days: readonly string[]
-  /** Drawn on top of each other, the first one at the bottom. */
+  /** Stacked from the bottom in this order. */
   readonly series: readonly Series[]
 }
 
 const HEIGHT = 150
-/** Pixels of a date below a bar. */
+/** Width of a date label in pixels. */
 const LABEL_WIDTH = 56
-/** Distances of lines: counts have no halves. */
+/** Possible distances of grid lines: integers, because counts have no fractions. */
 const STEPS = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map(n => n * 10 ** power)).flat()
 
-/** Cumulative sums of the series, the heights of stacked bars. */
+/** Cumulative sums of the series, which are the heights of stacked bars. */
 function stacked(series: readonly Series[]): number[][] {
   const below: number[] = []
   return series.map(({ values }) =>
@@ -34,7 +34,7 @@ function stacked(series: readonly Series[]): number[][] {
 const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 const dayOf = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', timeZone: 'UTC' })
 
-/** Draws bars a day into an element. The returned function removes them. */
+/** Draws the bars of each day into an element. The returned function removes them. */
 export function drawPlot(host: HTMLElement, { days, series }: PlotData): () => void {
   const style = getComputedStyle(document.documentElement)
   const colorOf = (name: string) => style.getPropertyValue(name).trim()
@@ -70,7 +70,7 @@ export function drawPlot(host: HTMLElement, { days, series }: PlotData): () => v
         values: (_, splits) => splits.map(n => short.format(n)),
       },
     ],
-    // The tallest bars come first, so that each one leaves the part of those below it visible.
+    // The tallest bars are drawn first, because later bars cover them.
     series: [
       {},
       ...[...series].reverse().map(({ label, color }) => ({

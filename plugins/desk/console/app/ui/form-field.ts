@@ -1,6 +1,6 @@
 export type Values = Readonly<Record<string, string>>
 
-/** One field of a form. A value is text; that of a checkbox is `yes` or empty. */
+/** A form field. Its value is text; a checkbox has `yes` or an empty text. */
 export interface FormField {
   readonly name: string
   readonly label: string
@@ -8,11 +8,11 @@ export interface FormField {
   /** Values of a select with their labels. */
   readonly options?: readonly (readonly [value: string, label: string])[]
   readonly value?: string
-  /** Always, or by the other values. */
+  /** True, or a function of the other values. */
   readonly optional?: true | ((values: Values) => boolean)
   readonly hint?: string
   readonly placeholder?: string
-  /** The field is optional, and in a section that is closed at first. */
+  /** The field is optional and belongs to the collapsed section. */
   readonly more?: true
   /** Whether the field applies to the other values. */
   readonly applies?: (values: Values) => boolean

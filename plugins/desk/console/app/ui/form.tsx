@@ -6,7 +6,7 @@ import { Problem } from './parts.js'
 
 export type { FormField, Values }
 
-/** A form that is described as data. Secrets are cleared with each attempt, whether it succeeds or not. */
+/** A form built from a description of its fields. Each submission clears secrets, even if it fails. */
 export function Form({
   fields,
   label,
@@ -14,12 +14,12 @@ export function Form({
   children,
   filters,
 }: {
-  /** The form only filters what is shown: its fields are optional without saying so. */
+  /** A filter form does not mark its fields as optional. */
   readonly filters?: true
   readonly fields: readonly FormField[]
   readonly label: string
   readonly submit: (values: Values) => Promise<unknown>
-  /** Stands between the fields and the button. */
+  /** Rendered between the fields and the button. */
   readonly children?: (values: Values) => ComponentChildren
 }) {
   const initial = () => Object.fromEntries(fields.map(({ name, value = '' }) => [name, value]))
@@ -102,7 +102,7 @@ function Field({
 }) {
   const id = useId()
   const describes = `${id}-about`
-  // A choice says itself what leaves it open.
+  // A select has an option of its own for "no value".
   const isOpen = isOptional && isMarked && kind !== 'select'
   const about = [isOpen ? text.forms.optional : '', hint ?? ''].filter(Boolean).join(' ')
   const shared = {

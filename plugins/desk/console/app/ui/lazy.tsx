@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { Columns } from './columns.js'
 import { Loading, Page, Problem } from './parts.js'
 
-/** A view whose code is loaded when it is first shown. */
+/** A view whose code is loaded on first use. */
 export function lazyView<P extends object>(title: string, load: () => Promise<ComponentType<P>>): ComponentType<P> {
   let loaded: ComponentType<P> | undefined
   return function LazyView(props: P) {

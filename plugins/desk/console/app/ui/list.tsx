@@ -6,17 +6,17 @@ import { text } from '../text.js'
 import { Columns } from './columns.js'
 import { Command, Empty, Loading, Page, Problem } from './parts.js'
 
-/** A list and what it shows of one item. A view of the console is one such description. */
+/** The description of a list view: the list, and the details of an item. */
 export interface ListView<T> {
   readonly name: string
   readonly title: string
-  /** The command that prints the same list. */
+  /** The command that prints this list. */
   readonly command: string
   readonly load: (signal: AbortSignal) => Promise<readonly T[]>
-  /** Types of events after which the list is read again. */
+  /** Event types that reload the list. */
   readonly changes?: RegExp
   readonly id: (item: T) => string
-  /** The first column is the link to the item. */
+  /** The first column is a link to the details. */
   readonly columns: readonly {
     readonly header: string
     readonly cell: (item: T) => ComponentChildren
@@ -24,9 +24,9 @@ export interface ListView<T> {
   }[]
   readonly empty: string
   readonly filter?: true
-  /** The text that the filter searches; without it the id. */
+  /** The text that the filter searches; default: the id. */
   readonly search?: (item: T) => string
-  /** The form that adds an item; `done` shows the item, or only the list. */
+  /** The form for a new item. `done` opens that item, or the list without an id. */
   readonly create?: {
     readonly label: string
     readonly command: string
@@ -39,7 +39,7 @@ export interface ListView<T> {
   }
 }
 
-/** Last segment of the address of the form that adds an item. No item has this id. */
+/** The last segment of the form's address. No item has this id. */
 export const NEW = '+'
 
 export function List<T>({
@@ -52,9 +52,9 @@ export function List<T>({
   readonly view: ListView<T>
   readonly path: readonly string[]
   readonly selected: string | undefined
-  /** Stands below the list. */
+  /** Rendered below the list. */
   readonly foot?: ComponentChildren
-  /** Stands above the list. */
+  /** Rendered above the list. */
   readonly children?: ComponentChildren
 }) {
   const { data, error, reload } = useResource(view.load, [view.name], view.changes)
@@ -63,7 +63,7 @@ export function List<T>({
   const { create } = view
   const close = () => {
     go(...path)
-    // The link that opened the details has the focus again.
+    // The focus returns to the link of the closed details.
     const href = linkTo(...path, ...(selected === undefined ? [] : [selected]))
     setTimeout(() => document.querySelector<HTMLElement>(`main a[href="${href}"]`)?.focus())
   }
@@ -187,7 +187,7 @@ export function Detail({
 }) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
-    // After a click on a link the keyboard continues in the details. A page that is loaded with open details keeps its focus.
+    // The focus follows a click on a link into the details. A page that loads with open details keeps its focus.
     if (document.activeElement !== document.body) heading.current?.focus({ preventScroll: true })
   }, [title])
   return (

@@ -6,7 +6,7 @@ type Render = (source: string) => DocumentFragment
 const render = signal<Render | undefined>(undefined)
 let isRequested = false
 
-/** Loads what renders Markdown, when the first text of it is shown. */
+/** Loads the Markdown renderer on first use. */
 function load(): void {
   if (isRequested) return
   isRequested = true
@@ -20,7 +20,7 @@ function load(): void {
   )
 }
 
-/** Text of an agent. Until the renderer is loaded it is shown as it is. */
+/** An agent's text. Until the renderer has loaded, the source text is displayed. */
 export function Markdown({ source }: { readonly source: string }) {
   const host = useRef<HTMLDivElement>(null)
   const toNodes = render.value

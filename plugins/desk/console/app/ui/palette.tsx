@@ -5,7 +5,7 @@ import { go } from '../core/router.js'
 import { text } from '../text.js'
 import { manageViews } from '../views/manage/index.js'
 
-/** A command of the command line: its words, and its summary. */
+/** A command of the command line, with its summary. */
 type Listed = readonly [path: string, summary: string]
 
 interface Choice {
@@ -46,7 +46,7 @@ const views: readonly Choice[] = [
   { title: text.programLog.program, note: text.palette.view, to: ['manage', 'logs', 'program'] },
 ]
 
-/** Views by the commands that show the same. */
+/** Views by the commands that show the same data. */
 const VIEWS_OF: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^(?:overview|status|top|attention)\b/, ['home']],
   [/^session (?:list|attention)$/, ['sessions']],
@@ -91,7 +91,7 @@ const load = () => {
 
 const MOST_SHOWN = 50
 
-/** Views and commands by words that they contain, those that begin with the search first. */
+/** Views and commands that contain all words of the search. Matches at the beginning come first. */
 function search(choices: readonly Choice[], query: string): readonly Choice[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean)
   const textOf = ({ title, note }: Choice) => `${title} ${note}`.toLowerCase()

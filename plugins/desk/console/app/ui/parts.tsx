@@ -4,7 +4,7 @@ import { announce } from '../core/announce.js'
 import { ApiFault, faultText } from '../core/api.js'
 import { text } from '../text.js'
 
-/** The `svc` command of a view, with a button that copies it. */
+/** The `svc` command for a view, with a copy button. */
 export function Command({ line }: { readonly line: string }) {
   const [done, setDone] = useState(false)
   const copy = async () => {
@@ -26,8 +26,8 @@ export function Command({ line }: { readonly line: string }) {
 let isFirst = true
 
 /**
- * The title of the window, and a reference for the heading of the view, which gets the focus when another view is opened: a screen
- * reader says where it is. On the first one the focus stays before the link that skips the navigation.
+ * Sets the window title and focuses the heading of each further view, so that a screen reader reads it out. The first view leaves
+ * the focus in front of the link that skips the navigation.
  */
 export function useTitle(title: string) {
   const heading = useRef<HTMLHeadingElement>(null)
@@ -39,7 +39,7 @@ export function useTitle(title: string) {
   return heading
 }
 
-/** A view: its title, its command, its buttons. */
+/** A view with its title, its command and its buttons. */
 export function Page({
   title,
   command,
@@ -103,12 +103,12 @@ function of(tone: string, ...words: readonly string[]): Record<string, string> {
   return Object.fromEntries(words.map(word => [word, tone]))
 }
 
-/** A status. Its tone is only a second hint: the word says everything. */
+/** A status. The colour only repeats the meaning of the word. */
 export function Badge({ of: word }: { readonly of: string }) {
   return <span class={`badge ${TONES[word] ?? 'plain'}`}>{word.replaceAll('_', ' ')}</span>
 }
 
-/** An error with its next step. */
+/** An error, with the next step. */
 export function Problem({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) {
   if (error === undefined) return null
   const next = error instanceof ApiFault ? error.next : undefined
@@ -140,7 +140,7 @@ export function Empty({ children, command }: { readonly children: ComponentChild
 
 export const Loading = () => <p class="muted loading">{text.loading}</p>
 
-/** Names and values. Absent values are left out. */
+/** Names and values; rows without a value are omitted. */
 export function Fields({ of: rows }: { readonly of: readonly (readonly [string, ComponentChildren])[] }) {
   return (
     <dl class="fields">
@@ -156,7 +156,7 @@ export function Fields({ of: rows }: { readonly of: readonly (readonly [string, 
   )
 }
 
-/** Text that keeps its lines and scrolls, also by keyboard. */
+/** Preformatted text, scrollable also by keyboard. */
 export function Code({ label, children }: { readonly label: string; readonly children: string }) {
   return (
     <pre class="code" tabIndex={0} role="region" aria-label={label}>
@@ -165,7 +165,7 @@ export function Code({ label, children }: { readonly label: string; readonly chi
   )
 }
 
-/** A button that does something with the daemon: it waits meanwhile, and shows an error below. */
+/** A button that calls the daemon: disabled during the call, with an error below. */
 export function Action({
   label,
   run,

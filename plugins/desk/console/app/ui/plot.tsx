@@ -3,7 +3,7 @@ import { number } from '../core/format.js'
 import { text } from '../text.js'
 import type { PlotData } from './draw-plot.js'
 
-/** Bars a day. The picture says nothing to a screen reader; the table below it has the same figures for everybody. */
+/** A bar chart of days. The picture is hidden from screen readers; the table below has the same figures. */
 export function Plot({ label, data }: { readonly label: string; readonly data: PlotData }) {
   const host = useRef<HTMLDivElement>(null)
   const key = JSON.stringify(data)

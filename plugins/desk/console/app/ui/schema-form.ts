@@ -5,7 +5,7 @@ const words = text.schemaForm
 
 type Json = Readonly<Record<string, unknown>>
 
-/** How the text of a field becomes a member. */
+/** The conversion of a field's text to a member. */
 type Kind = 'text' | 'number' | 'boolean' | 'lines' | 'secret' | 'json'
 
 interface Member {
@@ -14,23 +14,24 @@ interface Member {
   readonly field: FormField
 }
 
-/** The fields of an object that a JSON Schema describes, and the object that their values make. */
+/** The fields for the members of a JSON Schema, and the object with their values. */
 export interface SchemaForm {
   readonly fields: readonly FormField[]
-  /** @throws Error for a member that is no JSON */
+  /** @throws Error for a member with invalid JSON */
   objectOf(values: Values): Record<string, unknown>
 }
 
-/** Nested objects have fields of their own down to this depth; deeper ones are edited as JSON. */
+/** Nested objects get fields down to this depth; deeper ones are edited as JSON. */
 const DEEPEST = 3
-/** Texts that may be longer than this have several lines. */
+/** A text with a larger maximum length gets a field of several lines. */
 const LONG = 1000
 
 /**
- * Makes a form of a schema that others wrote, so it expects anything. The daemon validates what is sent by the whole schema.
- * @param before the object as it is; members without a field are kept
- * @param prefix of the names of the fields
- * @param without members of the object that have no field
+ * Makes a form of a JSON Schema. Extensions write such schemas, so every part may be missing or malformed. The daemon validates
+ * the sent object against the schema.
+ * @param before the present object; its members without a field are kept
+ * @param prefix prefix of all field names
+ * @param without members that get no field
  */
 export function schemaForm(
   source: string | undefined,
@@ -46,7 +47,7 @@ export function schemaForm(
       const made = structuredClone(before) as Record<string, unknown>
       for (const { path, kind, field } of members) {
         const value = values[field.name] ?? ''
-        // An empty field of a secret keeps what is there.
+        // An empty secret field keeps the stored secret.
         if (kind !== 'secret' || value !== '') put(made, path, value === '' ? undefined : memberValue(kind, value))
       }
       return made
@@ -54,7 +55,7 @@ export function schemaForm(
   }
 }
 
-/** A member of a schema, or of any nested object. */
+/** A member of a schema or of a nested object's schema. */
 export function memberOf(source: string | undefined, ...path: readonly string[]): Json {
   return path.reduce<Json>((schema, name) => objectOf(objectOf(schema.properties)[name]), objectOf(parsed(source)))
 }
@@ -147,7 +148,7 @@ function jsonOf(value: string): unknown {
   }
 }
 
-/** Sets a member, or removes it together with the objects that it leaves empty. */
+/** Sets a member, or removes it and all objects that become empty. */
 function put(into: Record<string, unknown>, [name = '', ...rest]: readonly string[], value: unknown): void {
   if (rest.length === 0) {
     if (value === undefined) delete into[name]

@@ -27,7 +27,7 @@ const Icon = ({ name }: { readonly name: string }) => (
   </svg>
 )
 
-/** On a phone the views are behind a button; styles show them beside the content everywhere else. */
+/** On narrow screens, a button opens the list of views; elsewhere the style sheet always shows it. */
 function Navigation() {
   const [view = 'home', sub] = place.value
   const [isOpen, setOpen] = useState(false)
@@ -105,7 +105,7 @@ function Navigation() {
   )
 }
 
-/** Whether what is shown is current. */
+/** The state of the connection to the daemon. */
 function LinkState() {
   const link = daemonEvents.link.value
   return (
@@ -116,7 +116,7 @@ function LinkState() {
   )
 }
 
-/** Without a daemon the page is the one that the browser keeps. */
+/** The notice on a cached page, while the daemon is stopped. */
 function Stopped() {
   if (daemonEvents.link.value !== 'lost') return null
   return (

@@ -10,7 +10,7 @@ export interface TerminalOutput {
   readonly exitCode: number | undefined
 }
 
-/** The outputs of terminals in the result of a tool. */
+/** The terminal outputs in the result of a tool. */
 export function terminalsOf(output: unknown): TerminalOutput[] {
   const { content } = Object(output) as { content?: unknown }
   return (Array.isArray(content) ? content : []).flatMap(item => {
@@ -34,8 +34,8 @@ export function terminalsOf(output: unknown): TerminalOutput[] {
 }
 
 /**
- * The output of a terminal of the agent. The lines are elements of the page, because the content security policy refuses the style
- * sheets that a terminal emulator adds.
+ * Output of the agent's terminal, rendered as elements: the content security policy refuses the style sheets that terminal
+ * emulators add.
  */
 export function Terminal({ output, truncated, exitCode }: TerminalOutput) {
   const [lines, set] = useState<readonly (readonly Piece[])[]>()

@@ -3,7 +3,7 @@ import { api } from '../core/api.js'
 import { useResource } from '../core/resource.js'
 import { text } from '../text.js'
 
-/** A workspace, by default the first one. */
+/** A select field of workspaces; default: the first one. */
 export function WorkspaceChoice({ value, set }: { readonly value: string; readonly set: (id: string) => void }) {
   const { data } = useResource(signal => api('GET /api/workspaces', {}, signal), [])
   const first = data?.workspaces[0]?.id

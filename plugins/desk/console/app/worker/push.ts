@@ -1,23 +1,23 @@
 import type { WorkerScope } from './scope.js'
 
-/** A message of the daemon: ids, and a title that depends on the kind of the event only. */
+/** A push message: ids, and a title for the kind of event. */
 interface Message {
   readonly title: string
   readonly tag: string
-  /** Where a click leads to, below the address of the console. */
+  /** The fragment of the address that a click opens. */
   readonly place: string
 }
 
 const ID = /^[\w.:-]{1,200}$/
 const idIn = (value: unknown) => (typeof value === 'string' && ID.test(value) ? encodeURIComponent(value) : undefined)
 
-/** Browsers require a notification for each message, also for one that cannot be read. */
+/** The notification for a message. Browsers require one for every message, even an unreadable one. */
 export function messageOf(data: { json(): unknown } | null): Message {
   let said: Readonly<Record<string, unknown>> = {}
   try {
     said = (data?.json() ?? {}) as typeof said
   } catch {
-    // The notification below says what is certain.
+    // An unreadable message gets the default texts below.
   }
   const { title, tag } = said
   const [session, task] = [idIn(said.session), idIn(said.task)]
@@ -41,7 +41,7 @@ export function showMessages(scope: WorkerScope, page: string): void {
   })
 }
 
-/** Shows a place in a window of the console, or in a new one. */
+/** Opens a place in an existing window of the console, or in a new one. */
 async function open({ clients }: WorkerScope, page: string, place: string): Promise<void> {
   const windows = await clients.matchAll({ type: 'window', includeUncontrolled: true })
   const shown = windows.find(({ url }) => /^\/?(?:#|$)/.test(url.startsWith(page) ? url.slice(page.length) : 'other'))

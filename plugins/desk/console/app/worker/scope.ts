@@ -1,4 +1,4 @@
-/** The used parts of `ServiceWorkerGlobalScope`, which TypeScript's types of pages lack. */
+/** The used parts of `ServiceWorkerGlobalScope`, which TypeScript's types for pages do not include. */
 interface Extendable extends Event {
   waitUntil(work: Promise<unknown>): void
 }

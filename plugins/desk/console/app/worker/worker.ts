@@ -1,7 +1,7 @@
 import { showMessages } from './push.js'
 import type { WorkerScope } from './scope.js'
 
-/** Replaced by the build: the files of the shell, and a digest of their contents. */
+/** The build inserts the files of the shell, and a digest of their contents. */
 declare const SHELL: readonly string[]
 declare const VERSION: string
 
@@ -9,16 +9,16 @@ const scope = self as unknown as WorkerScope
 const PAGE = '/console'
 const PREFIX = 'svc-console-'
 const CACHE = PREFIX + VERSION
-/** Shells that are kept: pages of the former one are still open, and load its parts when they need them. */
+/** Number of cached shells. Open pages of the previous shell still load its parts on demand. */
 const KEPT = 2
 
 /**
- * Only the shell is kept: the page, and the files of the build. Each installation has the same ones. Replies of the API never pass
- * through here.
+ * Caches the shell: the page and the built files, which are the same in each installation. API replies never pass through the
+ * worker.
  */
 async function keepShell(): Promise<void> {
   const cache = await caches.open(CACHE)
-  // The HTTP cache has the files with a hash; all others are asked for again.
+  // Bypasses the HTTP cache, except for files with a hash in their name.
   await cache.addAll(SHELL.map(url => new Request(url, { cache: 'no-cache', credentials: 'omit' })))
 }
 
@@ -27,7 +27,7 @@ async function forgetOlder(): Promise<void> {
   await Promise.all(older.slice(0, Math.max(0, older.length + 1 - KEPT)).map(name => caches.delete(name)))
 }
 
-/** The page of the daemon, so that an upgrade shows at the next load; without a daemon the one that is kept. */
+/** The daemon's page, so that an upgrade appears at the next load; without a daemon, the cached page. */
 async function page(request: Request): Promise<Response> {
   const reply = await fetch(request).catch(() => undefined)
   if (reply && reply.status < 500) return reply

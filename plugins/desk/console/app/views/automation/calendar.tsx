@@ -16,7 +16,7 @@ export type Span = 'week' | 'month'
 interface Entry {
   readonly at: number
   readonly name: string
-  /** The status of a run, or what the simulation says. */
+  /** The status of the run, or the prediction of the simulation. */
   readonly outcome: string
   readonly to: readonly string[]
 }
@@ -31,9 +31,9 @@ const words = text.calendar
 const DAY_MS = 86_400_000
 const MOST_RUNS = 1000
 const MOST_PLANNED = 5000
-/** Rows of a day that a month shows. */
+/** Maximum number of rows per day in the month view. */
 const MOST_ROWS = 4
-/** Runs of one name and outcome on a day that stand singly. */
+/** Maximum number of runs with the same name and outcome that get rows of their own. */
 const MOST_SINGLE = 3
 
 const dayFormat = new Intl.DateTimeFormat('en', { weekday: 'short', day: 'numeric', month: 'short' })
@@ -50,12 +50,12 @@ function dayOf(name: string | undefined): Date {
   return year ? new Date(Number(year), Number(month) - 1, Number(day)) : midnight(new Date())
 }
 
-/** The days that are shown: a week from Monday, or the weeks of a month. */
+/** The displayed days: a week from Monday, or the weeks of a month. */
 function daysOf(span: Span, day: Date): readonly Date[] {
   const first = span === 'week' ? day : new Date(day.getFullYear(), day.getMonth(), 1)
   const monday = midnight(first, -((first.getDay() + 6) % 7))
   const last = new Date(day.getFullYear(), day.getMonth() + 1, 0)
-  // Clock changes make days of 23 and 25 hours.
+  // Rounded, because clock changes make days of 23 and 25 hours.
   const weeks = span === 'week' ? 1 : Math.ceil((Math.round((last.getTime() - monday.getTime()) / DAY_MS) + 1) / 7)
   return Array.from({ length: weeks * 7 }, (_, n) => midnight(monday, n))
 }
@@ -107,7 +107,7 @@ const entryOfOccasion = ({ at, name, job_id: id = '', outcome, reason }: Occasio
   to: ['job', id],
 })
 
-/** The entries of a day; many of one name and outcome are one row with their number. */
+/** The rows of a day. Many entries with the same name and outcome are one row with a count. */
 function rowsOf(entries: readonly Entry[]): readonly Row[] {
   const groups = new Map<string, Entry[]>()
   for (const entry of entries) {
@@ -123,7 +123,10 @@ function rowsOf(entries: readonly Entry[]): readonly Row[] {
     .sort((a, b) => a.at - b.at)
 }
 
-/** Jobs and triggers by day: what ran, with its outcome, and what the daemon would run by its own simulation. */
+/**
+ * A calendar of jobs and triggers: past runs with their outcome, and the occurrences that the daemon's simulation
+ * predicts.
+ */
 export function Calendar({
   span,
   day: dayName,
@@ -251,7 +254,7 @@ function Day({
   )
 }
 
-/** The colour of a row. The outcome is also written as text, for people who cannot tell colours apart. */
+/** The colour of a row. The outcome is also text, for people who cannot distinguish the colours. */
 function toneOf({ outcome }: Row): string {
   if (outcome === 'completed') return 'good'
   if (outcome === 'failed') return 'bad'

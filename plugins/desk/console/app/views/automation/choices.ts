@@ -8,7 +8,7 @@ interface Choices {
   readonly workspaces: readonly (readonly [id: string, name: string])[]
 }
 
-/** Agents and workspaces for the fields of a definition; undefined until they are known. */
+/** Agents and workspaces for the fields of a definition; undefined until loaded. */
 export function useChoices(): Choices | undefined {
   const { data } = useResource(async signal => {
     const [{ agents }, { workspaces }] = await Promise.all([
@@ -25,7 +25,7 @@ export function useChoices(): Choices | undefined {
 
 export const agentField = ({ agents }: Choices, value = agents[0] ?? ''): FormField => ({
   ...{ name: 'agent', label: text.automation.agent, kind: 'select', value },
-  // The agent of a definition may be gone.
+  // The selected agent may have been deleted.
   options: [...new Set([value, ...agents])].map(name => [name, name] as const),
 })
 

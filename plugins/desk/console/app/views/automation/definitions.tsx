@@ -119,7 +119,7 @@ function JobDetails({ job, reload }: { readonly job: Job; readonly reload: () =>
   )
 }
 
-/** The latest runs of a job or trigger, the newest first. */
+/** The latest runs of a job or trigger, newest first. */
 function Runs({
   of: query,
   title = editor.runs,

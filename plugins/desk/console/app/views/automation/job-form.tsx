@@ -13,10 +13,10 @@ type Schedule = NonNullable<Job['schedule']>
 
 const words = text.automation
 const editor = text.jobEditor
-/** Typing pauses this long before the occurrences are asked for. */
+/** The pause after the last key press before the occurrences are requested. */
 const PAUSE_MS = 250
 
-/** Creates a job, or changes one. */
+/** Creates or changes a job. */
 export function JobForm({ job, done }: { readonly job?: Job; readonly done: (id: string) => void }) {
   const choices = useChoices()
   if (!choices) return <Loading />
@@ -72,7 +72,7 @@ export function JobForm({ job, done }: { readonly job?: Job; readonly done: (id:
   )
 }
 
-/** Members of a schedule that have no field: they stay as they are. */
+/** Schedule members without a field, which are kept. */
 const kept = ({ catch_up_policy: policy, misfire_grace_seconds: grace }: Partial<Schedule> = {}) => ({
   ...(policy && { catch_up_policy: policy }),
   ...(grace !== undefined && { misfire_grace_seconds: grace }),
@@ -84,7 +84,7 @@ function scheduleOf({ mode, expr = '', interval = '', time = '', timezone = '' }
   return { mode: 'cron', expr, ...(timezone !== '' && { timezone }) }
 }
 
-/** Times of the form have no zone: they are those of the browser. */
+/** Times in the form have no zone; the browser's zone applies. */
 const rfc3339 = (local: string) => `${new Date(local).toISOString().slice(0, 19)}Z`
 
 function localTime(time: string | undefined): string {
@@ -93,7 +93,7 @@ function localTime(time: string | undefined): string {
   return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
 }
 
-/** A schedule in words and its next five occurrences, as the daemon computes them, while one types. */
+/** A schedule in words and its next five occurrences, computed by the daemon, during typing. */
 export function Occurrences({ of: schedule }: { readonly of: Schedule }) {
   const [state, set] = useState<{ preview?: Preview; problem?: string }>({})
   const { mode, expr, interval, time, timezone } = schedule

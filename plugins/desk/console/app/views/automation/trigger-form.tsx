@@ -16,7 +16,7 @@ const editor = text.triggerEditor
 
 const SCHEMES: readonly Scheme[] = ['service', 'standard', 'github', 'gitlab', 'stripe', 'slack', 'linear', 'sentry']
 
-/** The secret that was just made for a trigger. It is in no other place of the page, and gone when its view is left. */
+/** The new secret of a trigger. Only this signal holds it, and leaving the view clears it. */
 const fresh = signal<{ readonly trigger: string; readonly secret: string } | undefined>(undefined)
 
 function madeSecret(): string {
@@ -24,7 +24,7 @@ function madeSecret(): string {
   return [...bytes].map(byte => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** Creates a trigger, or changes one. */
+/** Creates or changes a trigger. */
 export function TriggerForm({ trigger, done }: { readonly trigger?: Trigger; readonly done: (id: string) => void }) {
   const choices = useChoices()
   if (!choices) return <Loading />
@@ -137,7 +137,7 @@ export function TriggerForm({ trigger, done }: { readonly trigger?: Trigger; rea
   )
 }
 
-/** The secret that was just made for this trigger, until it is hidden or its view is left. */
+/** The new secret of this trigger, until it is hidden or the view closes. */
 export function FreshSecret({ of: id }: { readonly of: string }) {
   useEffect(
     () => () => {
@@ -178,7 +178,7 @@ export function FreshSecret({ of: id }: { readonly of: string }) {
   )
 }
 
-/** Has the daemon sign a delivery, and sends it to the webhook as the other program would. */
+/** Lets the daemon sign a delivery, and sends it to the webhook like an external program. */
 export function TestDelivery({ id }: { readonly id: string }) {
   const [sent, setSent] = useState<{ readonly path: string; readonly matched: number }>()
   return (

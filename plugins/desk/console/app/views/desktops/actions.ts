@@ -13,13 +13,13 @@ type CommandName =
   | `layout.${'arrange' | 'resize' | 'balance' | 'undo' | 'redo' | 'replace'}`
 
 export interface Actions {
-  /** Sends a command; an error is thrown. */
+  /** Sends a command and throws errors. */
   send(command: CommandName, payload: Readonly<Record<string, unknown>>): Promise<Reply>
-  /** Sends a command; an error is shown. @param said what is announced, instead of the usual text of the command */
+  /** Sends a command and shows errors. @param said the announcement; default: that of the command */
   run(command: CommandName, payload: Readonly<Record<string, unknown>>, said?: string): Promise<void>
 }
 
-/** Commands of the window manager on the state that is shown. */
+/** Commands of the window manager, applied to the displayed state. */
 export function actionsOf(
   workspace: string,
   state: State,
@@ -38,7 +38,8 @@ export function actionsOf(
       reply = await post(state.revision, command, payload)
     } catch (error) {
       if (!(error instanceof ApiFault && error.code === 'window_manager_revision_conflict')) throw error
-      // Another browser was faster. The command says what it means by ids, so that it is tried once on what is there now.
+      // Another browser has changed the state. The command refers to windows by id, so it is sent once more with the current
+      // revision.
       const now = await api('GET /api/workspaces/{workspace_id}/window-manager', at)
       reply = await post(now.revision, command, payload)
     }

@@ -14,7 +14,10 @@ interface Shown {
   readonly actions: Actions
 }
 
-/** A desktop: its groups of tiled windows, and the floating ones in front of them. On narrow screens all stand below each other. */
+/**
+ * A desktop: its groups of tiled windows, and the floating windows in front of them. On narrow screens, all windows form one
+ * column.
+ */
 export function Canvas({ desktop, ...shown }: Shown & { readonly desktop: Desktop }) {
   const { state } = shown
   const floating = desktop.floating.filter(id => state.windows[id] && !state.windows[id].minimized)
@@ -28,7 +31,7 @@ export function Canvas({ desktop, ...shown }: Shown & { readonly desktop: Deskto
         </div>
       ))}
       {[...floating].sort().map(id => (
-        // In a fixed order, with the place as a style: an element that is moved in the document loses the focus.
+        // The element order never changes and a style sets the position, because a moved element loses the focus.
         <Floating key={id} id={id} order={floating.indexOf(id) + 1} {...shown} />
       ))}
       {minimized.length > 0 && (
@@ -69,7 +72,7 @@ function NodeOf({ node, ...shown }: Shown & { readonly node: Node }) {
 
 const STEP = 0.05
 
-/** The line between two parts of a split, moved by pointer or by arrow keys. */
+/** The boundary between the two parts of a split. The pointer and the arrow keys move it. */
 function Boundary({
   split,
   index,

@@ -1,14 +1,14 @@
 import { signal } from '@preact/signals'
 
-/** The window that is dragged; a drop reads it here, because its data is not readable while it is dragged over something. */
+/** The dragged window. The data of a drag event cannot be read before the drop. */
 export const draggedWindow = signal<string | undefined>(undefined)
 
 export type Edge = 'left' | 'right' | 'top' | 'bottom' | 'center'
 
-/** Share of a window at each edge that places a window beside it; the rest puts it on top. */
+/** The share of a window at each edge where a drop places the other window beside it; elsewhere, a drop stacks them. */
 const BAND = 0.28
 
-/** The edge of an element that a point is nearest to. */
+/** The edge of an element that is nearest to the pointer. */
 export function edgeAt(element: Element, { clientX, clientY }: { clientX: number; clientY: number }): Edge {
   const { left, top, width, height } = element.getBoundingClientRect()
   const [x, y] = [(clientX - left) / width, (clientY - top) / height]

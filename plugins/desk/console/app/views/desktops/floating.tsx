@@ -6,9 +6,9 @@ import { Window } from './window.js'
 
 export type Rect = State['windows'][string]['floating_rect']
 
-/** How a floating window is moved and resized; shares are those of the desktop. */
+/** Callbacks that move and resize a floating window, in shares of the desktop. */
 export interface Placing {
-  /** Begins to follow the pointer. */
+  /** Starts a drag. */
   readonly follow: (event: PointerEvent, how: 'move' | 'resize') => void
   readonly move: (x: number, y: number) => void
   readonly resize: (width: number, height: number) => void
@@ -16,15 +16,15 @@ export interface Placing {
 
 const WHOLE: Rect = { x: 0, y: 0, width: 1, height: 1 }
 const SMALLEST = 0.1
-/** Keys within this time are one command, so that one undo takes them back. */
+/** Key presses within this time form one command, which one undo reverts. */
 const GATHER_MS = 300
-/** Pixels that the pointer moves before a press is a drag. */
+/** Distance in pixels after which a press becomes a drag. */
 const SLACK = 3
 
 const within = (value: number, least: number, most: number) => Math.min(Math.max(value, least), Math.max(least, most))
 const rounded = (value: number) => Math.round(value * 10_000) / 10_000
 
-/** The nearest rectangle that lies on the desktop. */
+/** The nearest rectangle within the desktop. */
 export function fitted({ x, y, width, height }: Rect): Rect {
   const size = { width: rounded(within(width, SMALLEST, 1)), height: rounded(within(height, SMALLEST, 1)) }
   return { x: rounded(within(x, 0, 1 - size.width)), y: rounded(within(y, 0, 1 - size.height)), ...size }
@@ -35,7 +35,7 @@ export const frameOf = ({ x, y, width, height }: Rect) => {
   return { '--left': percent(x), '--top': percent(y), '--width': percent(width), '--height': percent(height) }
 }
 
-/** A floating window. It follows the pointer during a drag; the daemon gets the final position only. */
+/** A floating window. During a drag it follows the pointer; the daemon receives only the final position. */
 export function Floating({
   id,
   order,
@@ -44,7 +44,7 @@ export function Floating({
   actions,
 }: {
   readonly id: string
-  /** Place among the floating windows, from the back. */
+  /** Position among the floating windows, from back to front. */
   readonly order: number
   readonly workspace: string
   readonly state: State
@@ -67,7 +67,7 @@ export function Floating({
     const { draft: rect, actions: now } = latest.current
     if (!rect) return
     await now.run('window.move', { window_id: id, floating_rect: rect }, said)
-    // A later change has its own commit.
+    // A later change of the draft sends its own command.
     if (latest.current.draft === rect) show(undefined)
   }
   const step = (change: (rect: Rect) => Rect, said: string) => {
@@ -84,7 +84,7 @@ export function Floating({
   )
   const follow = (event: PointerEvent, how: 'move' | 'resize') => {
     const desktop = host.current?.parentElement?.getBoundingClientRect()
-    // On narrow screens the windows stand below each other.
+    // On narrow screens the windows form a column and cannot be dragged.
     if (event.button !== 0 || !desktop || !host.current || getComputedStyle(host.current).position !== 'absolute')
       return
     const from = latest.current.draft ?? latest.current.stored
@@ -127,7 +127,7 @@ export function Floating({
     }
     addEventListener('pointercancel', cancel, { signal })
     addEventListener('keydown', ({ key }) => key === 'Escape' && cancel(), { signal })
-    // The text of other windows would be selected.
+    // Otherwise the drag would select the text of other windows.
     event.preventDefault()
     ;(event.currentTarget as HTMLElement).focus()
   }
@@ -151,7 +151,7 @@ export function Floating({
   )
 }
 
-/** The desktop under the pointer, or with Shift the window beside or on which the dragged one goes. */
+/** The desktop under the pointer; with Shift, the window that the dragged one is placed beside or stacked on. */
 function targetAt({ clientX, clientY, shiftKey }: PointerEvent, own: Element | null) {
   const below = document.elementsFromPoint(clientX, clientY).filter(one => !own?.contains(one))
   const desktop = below.map(one => one.closest<HTMLElement>('[data-desktop]')?.dataset.desktop).find(Boolean)

@@ -15,7 +15,7 @@ const words = text.desktops
 
 type Workspace = ReplyOf<'GET /api/workspaces'>['workspaces'][number]
 
-/** Desktops of a workspace, as the window manager of the daemon has them. Other browsers show the same. */
+/** The desktops of a workspace. The daemon's window manager holds them, so all browsers show the same. */
 export function Desktops() {
   const [, chosen] = place.value
   const { data, error, reload } = useResource(signal => api('GET /api/workspaces', {}, signal), [], /^workspace\./)
@@ -51,7 +51,7 @@ function OneWorkspace({
   const [error, setError] = useState<unknown>()
   const read = state.data
   if (!read) return state.error === undefined ? <Loading /> : <Problem error={state.error} retry={state.reload} />
-  // A reply to a command is newer than what was read before.
+  // The reply to a command is newer than the last loaded state.
   const current = latest && latest.revision > read.revision ? latest : read
   const actions = actionsOf(workspace.id, current, keep, setError)
   const desktops = [...current.desktops].sort((a, b) => a.order - b.order)
@@ -157,7 +157,7 @@ function Rename({ desktop, actions }: { readonly desktop: Desktop; readonly acti
 
 const ARRANGEMENTS: readonly Arrangement[] = ['columns', 'rows', 'grid', 'main', 'stack']
 
-/** Opens windows, arranges them, applies saved layouts. */
+/** Buttons that open and arrange windows and apply saved layouts. */
 function Tools({
   workspace,
   desktop,
@@ -197,7 +197,7 @@ function Tools({
     const { app, pathname } = choice
     await actions.send('window.open', {
       ...{ app, desktop_id: desktop, route: { pathname, search: {} } },
-      // One window a session and workspace; opening it again leads to it.
+      // One window per session and workspace; opening it again focuses it.
       instance_key: pathname,
     })
   }

@@ -11,11 +11,11 @@ interface PaneProps {
   readonly workspace: string
   readonly app: string
   readonly pathname: string
-  /** Names the window by what it shows. */
+  /** Sets the window's title from its content. */
   readonly setTitle: (title: string | undefined) => void
 }
 
-/** The content of a window. A package may open windows of apps that the console does not have. */
+/** The content of a window. Extensions may open windows for apps that the console does not know. */
 export function Pane({ workspace, app, pathname, setTitle }: PaneProps) {
   const id = pathname.replace(/^\//, '')
   if (app === 'sessions' && id !== '') return <SessionPane key={id} id={id} setTitle={setTitle} />

@@ -7,7 +7,7 @@ import { Pane } from './pane.js'
 
 const words = text.desktops
 
-/** Contents to choose for a new window; the sessions of the workspace follow them. */
+/** The choices for a new window's content; the sessions of the workspace come after them. */
 export const choices: readonly { readonly title: string; readonly app: string; readonly pathname: string }[] = [
   { title: words.apps.attention, app: 'attention', pathname: '/' },
   { title: words.apps.sessions, app: 'sessions', pathname: '/' },
@@ -21,7 +21,7 @@ const DIRECTIONS: Readonly<Record<string, Edge>> = {
   ArrowDown: 'bottom',
 }
 
-/** The window that is nearest in a direction. */
+/** The nearest window in a direction. */
 function neighbour(from: HTMLElement, edge: Edge): HTMLElement | undefined {
   const own = from.getBoundingClientRect()
   const middle = (rect: DOMRect) => [rect.left + rect.width / 2, rect.top + rect.height / 2] as const
@@ -41,7 +41,7 @@ function neighbour(from: HTMLElement, edge: Edge): HTMLElement | undefined {
 export const titleOf = (app: string, pathname: string): string =>
   words.apps[app as keyof typeof words.apps] ?? `${app} ${pathname}`
 
-/** A window with its title, by which it is dragged, and what it shows. */
+/** A window with its content. Its title is the handle for dragging. */
 export function Window({
   id,
   workspace,
@@ -54,9 +54,9 @@ export function Window({
   readonly workspace: string
   readonly state: State
   readonly actions: Actions
-  /** Windows in the same place, of which this one is visible. */
+  /** The windows of a stack, with this one on top. */
   readonly stack?: readonly string[]
-  /** Of a floating window: it is placed freely. */
+  /** Only for a floating window. */
   readonly placing?: Placing
 }) {
   const host = useRef<HTMLElement>(null)
@@ -85,7 +85,7 @@ export function Window({
     const resize = { '+': STEP, '-': -STEP }[event.key]
     if (resize !== undefined && placing) placing.resize(resize, resize)
     else if (resize !== undefined) {
-      // Along the axis that has a neighbour.
+      // The axis with a neighbour.
       const axis =
         host.current && (neighbour(host.current, 'left') ?? neighbour(host.current, 'right'))
           ? 'horizontal'

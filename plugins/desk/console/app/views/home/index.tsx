@@ -13,7 +13,7 @@ type Item = ReplyOf<'GET /api/notifications/attention'>['items'][number]
 type Overview = ReplyOf<'GET /api/observe/overview'>['overview']
 type Status = ReplyOf<'GET /api/status'>
 
-/** Items that need attention, current work, the outcomes of today, and plots of the last days. */
+/** Items that need attention, current work, today's outcomes, and plots of the last days. */
 export function Home() {
   const [days, setDays] = useState<UsageWindow>('7')
   const [latest, keep] = useState<Overview>()
@@ -34,7 +34,7 @@ export function Home() {
   )
   const status = useResource(signal => api('GET /api/status', {}, signal), [], /^(?:daemon|plugin|session)\./)
   const current = overview.data?.overview
-  // Another window of the usage does not empty the view while it is read.
+  // The previous usage stays visible until the usage of another window is loaded.
   useEffect(() => {
     if (current) keep(current)
   }, [current])
@@ -84,7 +84,7 @@ export function Home() {
   )
 }
 
-/** Where a person does what an item asks for. */
+/** The view in which a person handles an item. */
 function placeOf({ session_id: session, task_id: task }: Item): string | undefined {
   if (session) return linkTo('sessions', session)
   return task ? linkTo('work', task) : undefined

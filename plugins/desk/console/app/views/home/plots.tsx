@@ -9,7 +9,7 @@ type Overview = ReplyOf<'GET /api/observe/overview'>['overview']
 
 const words = text.plots
 
-/** Runs that ended, a bar a day. */
+/** Ended runs as a bar per day. */
 export function Outcomes({ overview: { outcomes } }: { readonly overview: Overview }) {
   const of = (key: 'completed' | 'failed' | 'canceled') => outcomes.days.map(day => day[key])
   const series = [
@@ -40,7 +40,7 @@ const money = (amount: number, currency: string | undefined): string => {
   try {
     return new Intl.NumberFormat(undefined, { style: 'currency', currency: currency || 'USD' }).format(amount)
   } catch {
-    // A provider may use a unit of its own.
+    // A provider may use a currency code that the browser does not know.
     return `${number.format(amount)} ${currency}`
   }
 }
@@ -48,7 +48,7 @@ const money = (amount: number, currency: string | undefined): string => {
 const WINDOWS = ['7', '30', '90'] as const
 export type UsageWindow = (typeof WINDOWS)[number]
 
-/** Tokens a day, what they cost as far as providers say so, and who used them. */
+/** Tokens per day, their cost as far as providers report it, and the agents with the highest usage. */
 export function Usage({
   overview: { usage },
   days,
@@ -119,7 +119,7 @@ export function Usage({
 const HOURS = Array.from({ length: 24 }, (_, hour) => hour)
 const SIZE = 14
 
-/** Activity by weekday and hour: a square an hour, darker with more events. */
+/** Activity by weekday and hour, as a square per hour: the more events, the darker. */
 export function Pulse({ overview: { pulse } }: { readonly overview: Overview }) {
   const counts = new Map(pulse.buckets.map(({ weekday, hour, events }) => [weekday * 24 + hour, events]))
   const most = Math.max(0, ...counts.values())

@@ -6,15 +6,15 @@ import { Action, Command, Fields, Problem } from '../../ui/parts.js'
 
 type Push = ReplyOf<'GET /api/console/push'>
 
-/** Target of presets that stands for all subscribed browsers. */
+/** The preset target of all subscribed browsers. */
 const TARGET = 'browser'
-/** Events of the preset that the first subscription makes: questions and failures. */
+/** Events of the preset that the first subscription creates: questions and failures. */
 const EVENTS = [
   ...['attention.asked', 'tool.approval_requested', 'task.run_failed', 'task.run_needs_attention'],
   ...['task.needs_attention', 'session.unhealthy', 'session.hung', 'provider.auth_required'],
 ]
 
-/** Offered by browsers on this machine and over HTTPS only. */
+/** Browsers offer push only for local pages and HTTPS. */
 const isOffered = () => 'serviceWorker' in navigator && 'PushManager' in window && 'Notification' in window
 
 const base64url = (bytes: ArrayBuffer | null): string =>
@@ -26,7 +26,7 @@ const base64url = (bytes: ArrayBuffer | null): string =>
 async function turnOn(publicKey: string): Promise<void> {
   if ((await Notification.requestPermission()) !== 'granted') throw new Error(text.push.denied)
   const { pushManager } = await navigator.serviceWorker.ready
-  // A subscription with a former key of the daemon cannot be used any more.
+  // A subscription that was made with an earlier key of the daemon is useless.
   await (await pushManager.getSubscription())?.unsubscribe()
   const made = await pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: publicKey })
   const keys = { p256dh: base64url(made.getKey('p256dh')), auth: base64url(made.getKey('auth')) }
@@ -43,7 +43,7 @@ async function turnOff(id: string): Promise<void> {
   await (await registration.pushManager.getSubscription())?.unsubscribe()
 }
 
-/** Notifications of this browser, while no page of the console is open. */
+/** Notifications in this browser while no page of the console is open. */
 export function PushChoice() {
   const [isOpen, setOpen] = useState(false)
   return (

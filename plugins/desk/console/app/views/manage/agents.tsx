@@ -9,7 +9,7 @@ export type Agent = ReplyOf<'GET /api/agents'>['agents'][number]
 const { fields } = text.manage
 const words = text.sidecars
 
-/** Agents of a workspace may have the names of others. */
+/** Agents of two workspaces may have the same name. */
 export function agentId({ name, workspace_id: workspace }: Agent): string {
   return workspace ? `${name}@${workspace}` : name
 }

@@ -18,7 +18,7 @@ const words = text.approvals
 const grantWords = text.grants
 const { fields } = text.manage
 
-/** Leads between tools, calls that wait, and remembered decisions. */
+/** Tabs for tools, waiting calls, and remembered decisions. */
 export function ToolTabs({ current }: { readonly current: Part }) {
   return (
     <nav class="tabs" aria-label={text.tools.title}>
@@ -58,7 +58,7 @@ export const Approvals = ({ selected }: { readonly selected: string | undefined 
   </List>
 )
 
-/** The input of a waiting call, with the buttons that allow or reject it. */
+/** The input of a waiting call, with buttons that allow or reject it. */
 function Decision({ approval, reload }: { readonly approval: Approval; readonly reload: () => void }) {
   const { id, session_id: session, agent_name: agent } = approval
   const decide = async (decision: 'allow' | 'reject', remember = '') => {

@@ -16,7 +16,7 @@ const words = text.audit
 const { fields } = text.manage
 const PAGE = 50
 
-/** One page of the entries that match; the first page without a cursor. */
+/** One page of the matching entries; the first page without a cursor. */
 const view = (
   filter: Values,
   cursor: string | undefined,
@@ -76,7 +76,7 @@ const view = (
 /** The chain of causes of a change, back to the request. */
 function Why({ id }: { readonly id: string }) {
   const { data } = useResource(signal => api('GET /api/audit/why', { query: { id } }, signal), [id])
-  // Not every entry has a cause that is recorded.
+  // Some entries have no recorded cause.
   if (!data || data.chain.length === 0) return null
   return (
     <>
@@ -95,7 +95,7 @@ function Why({ id }: { readonly id: string }) {
 
 export function Audit({ selected }: { readonly selected: string | undefined }) {
   const [filter, setFilter] = useState<Values>({})
-  /** Cursors of the pages up to the one that is shown. */
+  /** Cursors of the pages up to the current one. */
   const [cursors, setCursors] = useState<readonly string[]>([])
   const [next, setNext] = useState<string>()
   const shown = view(filter, cursors.at(-1), setNext)
@@ -135,7 +135,7 @@ export function Audit({ selected }: { readonly selected: string | undefined }) {
   )
 }
 
-/** Checks the chain of hashes, and says from where it is altered. */
+/** Verifies the hash chain, and shows the first altered entry. */
 function Verification() {
   const [verdict, setVerdict] = useState<Verdict>()
   return (

@@ -17,7 +17,7 @@ interface Offer {
   readonly extension: string
   readonly bundle: string
   readonly about: string | undefined
-  /** Absent: an activation whose bundle is no longer there. */
+  /** Absent: the bundle of the activation has been removed. */
   readonly profile: Profile | undefined
   readonly name: string
   readonly activations: readonly Activation[]
@@ -119,7 +119,7 @@ function Active({ activation, reload }: { readonly activation: Activation; reado
   )
 }
 
-/** The preview of an activation, and the activation itself, which brings what the preview shows. */
+/** The preview of an activation, and a button that activates exactly the previewed contents. */
 function Activate({ offer, reload }: { readonly offer: Offer; readonly reload: () => void }) {
   const [preview, setPreview] = useState<Activation>()
   const [place, setPlace] = useState<Place>({ scope: 'global' })

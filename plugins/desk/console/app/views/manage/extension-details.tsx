@@ -28,7 +28,7 @@ export function ExtensionDetails({
     async abort => {
       const [{ extension }, provenance] = await Promise.all([
         api('GET /api/extensions/{name}', at, abort),
-        // Only an extension that was installed has one.
+        // Extensions that were copied by hand have no provenance.
         api('GET /api/extensions/{name}/provenance', at, abort).then(
           reply => reply.provenance,
           () => undefined,
@@ -122,7 +122,7 @@ export function ExtensionDetails({
   )
 }
 
-/** Where it came from, and whether its files are still those. */
+/** The source of the extension, and whether its files are unmodified. */
 function Origin({
   name,
   provenance,
@@ -160,7 +160,7 @@ function Origin({
   )
 }
 
-/** The variables that it declares: whether each has a source, a field that stores a value, a button that deletes it. */
+/** The declared variables: whether each has a source, a field for its value, and a button that deletes the value. */
 function Secrets({ name, changed }: { readonly name: string; readonly changed: () => void }) {
   const { data, error, reload } = useResource(
     async abort => api('GET /api/extensions/{name}/secrets', { path: { name } }, abort),
@@ -216,7 +216,7 @@ function Secrets({ name, changed }: { readonly name: string; readonly changed: (
   )
 }
 
-/** The settings that it declares have its name in front; each leads to its editor. */
+/** The settings of the extension, whose keys begin with its name. Each one links to its editor. */
 function Settings({ name }: { readonly name: string }) {
   const { data } = useResource(
     async abort =>

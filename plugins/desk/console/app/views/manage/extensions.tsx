@@ -38,7 +38,7 @@ export const extensions: ListView<Extension> = {
 
 type Updated = ReplyOf<'POST /api/extensions/update'>['updates']
 
-/** Updates all extensions that ask for nothing new; the others are listed with the reason. */
+/** Updates all extensions that need no new consent, and lists the others with the reason. */
 export function UpdateAll() {
   const [updates, setUpdates] = useState<Updated>()
   return (

@@ -4,7 +4,7 @@ import { Columns } from '../../ui/columns.js'
 import { lazyView } from '../../ui/lazy.js'
 import { Page } from '../../ui/parts.js'
 
-/** A view of this part, for navigation and palette. The view itself is loaded when it is first shown. */
+/** A view of this part, for navigation and palette. Its code is loaded on first use. */
 export interface ManageEntry {
   readonly name: string
   readonly title: string

@@ -8,7 +8,7 @@ import { Fields, Problem } from '../../ui/parts.js'
 import { filled } from './json.js'
 
 type Preview = ReplyOf<'POST /api/extensions/preview'>['preview']
-/** Where an extension comes from: a folder or archive on the machine of the daemon, or an entry of the marketplace. */
+/** The source of an extension: a folder or archive on the daemon's machine, or a marketplace entry. */
 interface Source {
   readonly path?: string
   readonly slug?: string
@@ -18,7 +18,7 @@ interface Source {
 const words = text.install
 const { fields } = text.manage
 
-/** Installs an extension after showing what it brings and which permissions it asks for. */
+/** Installs an extension after a preview of its contents and permissions. */
 export function Install({
   source: fixed,
   done,
@@ -51,7 +51,7 @@ export function Install({
   )
 }
 
-/** Updates an installed extension after showing what the new version newly brings and asks for. */
+/** Updates an installed extension after a preview of its new contents and permissions. */
 export function Update({ name, done }: { readonly name: string; readonly done: () => void }) {
   const [source, setSource] = useState<Source>({})
   const [preview, setPreview] = useState<Preview>()
@@ -116,7 +116,7 @@ function Offer({
 }: {
   readonly preview: Preview
   readonly source: Source
-  /** The installed extension that the preview is a version of. */
+  /** The installed extension to update. */
   readonly updates?: string
   readonly done: (name?: string) => void
 }) {

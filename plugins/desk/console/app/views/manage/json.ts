@@ -9,7 +9,7 @@ export function parsedJson(source: string): unknown {
   }
 }
 
-/** The lines and commas of a text as a list without empty items. */
+/** The items of a text, separated by lines or commas. */
 export const listed = (source: string): string[] =>
   source
     .split(/[\n,]/)
@@ -25,6 +25,6 @@ export const pairs = (source: string): Record<string, string> =>
       .map(line => [line.slice(0, line.indexOf('=')).trim(), line.slice(line.indexOf('=') + 1).trim()]),
   )
 
-/** Members with a value: an empty field of a form is left out of the request. */
+/** Members with a value; a request omits empty fields. */
 export const filled = <T extends Readonly<Record<string, string | undefined>>>(values: T): Partial<T> =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined && value !== '')) as Partial<T>

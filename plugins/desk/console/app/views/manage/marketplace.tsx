@@ -14,7 +14,7 @@ type Info = ReplyOf<'GET /api/marketplace/{kind}/{entry_id}'>
 const words = text.marketplace
 const { fields } = text.manage
 
-/** The search text; empty: featured entries are shown. */
+/** The search text; if empty, featured entries are shown. */
 const query = signal('')
 /** Kinds whose catalog could not be read, with the reason. */
 const problems = signal<readonly string[]>([])
@@ -111,7 +111,7 @@ function Details({ entry, reload }: { readonly entry: Entry; readonly reload: ()
   )
 }
 
-/** Installs an entry the way of its kind. */
+/** Installs an entry; the form depends on its kind. */
 function Add({ info, reload }: { readonly info: Info; readonly reload: () => void }) {
   const { kind, install_slug: slug = info.entry.entry_id, entry_id } = info.entry
   if (kind === 'extension') return <Install source={{ slug }} done={reload} />

@@ -60,7 +60,7 @@ export const mcp = (edits: boolean): ListView<Server> => ({
   },
 })
 
-/** Adds a server, or replaces one; its variables and secrets stay, unless others are given. */
+/** Adds or replaces a server. An empty field keeps the stored variables and secrets. */
 function ServerForm({ server, done }: { readonly server?: Server; readonly done: (name: string) => void }) {
   const workspaces = useResource(async abort => (await api('GET /api/workspaces', {}, abort)).workspaces, [])
   if (!workspaces.data && !server) return <Loading />
@@ -175,7 +175,7 @@ function ServerForm({ server, done }: { readonly server?: Server; readonly done:
 }
 
 function Server({ listed: known, reload }: { readonly listed: Server; readonly reload: () => void }) {
-  // A probe starts the server, so it is asked for and not a part of the list.
+  // A probe starts the server, so it needs a click and is not part of the list.
   const [probed, setProbed] = useState<Server>()
   const server = probed ?? known
   const { name, runtime_status: status, auth_status: login } = server
@@ -244,7 +244,7 @@ function Server({ listed: known, reload }: { readonly listed: Server; readonly r
   )
 }
 
-/** The login to a server: its page in a window of its own, then the code or address that it ends with. */
+/** The login to a server: opens the login page in a new window, then takes the resulting code or address. */
 function Login({ server, reload }: { readonly server: Server; readonly reload: () => void }) {
   const [begun, setBegun] = useState<{ url: string; manual: boolean }>()
   const { name, auth_status: login } = server

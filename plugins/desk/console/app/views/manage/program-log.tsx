@@ -7,9 +7,9 @@ import { Empty, Page } from '../../ui/parts.js'
 
 const words = text.programLog
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
-/** Lines that stay in the page. */
+/** Maximum number of lines. */
 const MOST = 2000
-/** Lines that arrive within this time cause one drawing. */
+/** Lines that arrive within this time are rendered together. */
 const GATHER_MS = 100
 
 interface Line {
@@ -23,7 +23,7 @@ interface Line {
 
 let count = 0
 
-/** A line of the log. It is shown as text, whatever it contains. */
+/** A line of the log. It is always rendered as text. */
 function lineOf(data: unknown): Line {
   const { level, time, plugin, msg, ...rest } = Object(data) as Record<string, unknown>
   const more = Object.keys(rest).length === 0 ? '' : JSON.stringify(rest)
@@ -37,7 +37,7 @@ function lineOf(data: unknown): Line {
   }
 }
 
-/** Tabs between the events of the daemon and the log of the program. */
+/** Tabs for the events of the daemon and its log. */
 export const LogTabs = ({ current }: { readonly current: 'events' | 'program' }) => (
   <nav class="tabs" aria-label={text.manage.logs}>
     <a href={linkTo('manage', 'logs')} aria-current={current === 'events' ? 'page' : undefined}>
@@ -49,7 +49,7 @@ export const LogTabs = ({ current }: { readonly current: 'events' | 'program' })
   </nav>
 )
 
-/** The log of the daemon as it is written, from a level on and of one plugin. */
+/** The live log of the daemon, filtered by minimum level and plugin. */
 export function ProgramLog() {
   const [lines, setLines] = useState<readonly Line[]>([])
   const [level, setLevel] = useState('info')
@@ -99,7 +99,7 @@ export function ProgramLog() {
   )
 }
 
-/** Collects the lines of the stream. After a cut the daemon sends the end of the log again, so they are collected anew. */
+/** Collects the lines of the stream. After an interruption the daemon sends the end of the log again, so the list starts over. */
 function follow(
   set: (change: (lines: readonly Line[]) => readonly Line[]) => void,
   isPaused: () => boolean,
@@ -135,7 +135,7 @@ function follow(
   }
 }
 
-/** Follows the end while it is in view, and keeps its place when somebody reads above it. */
+/** Scrolls to new lines while the end is visible, and stays in place while older lines are. */
 function Lines({ of: lines }: { readonly of: readonly Line[] }) {
   const box = useRef<HTMLDivElement>(null)
   const atEnd = useRef(true)

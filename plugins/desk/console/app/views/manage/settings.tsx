@@ -33,7 +33,7 @@ export const settings: ListView<Setting> = {
   },
 }
 
-/** A member whose schema has a form of its own: text, a number or a switch. Everything else is edited as JSON. */
+/** The form of a setting: text, number or switch. Other types are edited as JSON. */
 type Shape = 'text' | 'number' | 'switch' | 'json'
 
 function shapeOf({ value: now, default: usual }: Setting): Shape {
@@ -42,7 +42,7 @@ function shapeOf({ value: now, default: usual }: Setting): Shape {
   return kind === 'string' ? 'text' : kind === 'number' ? 'number' : kind === 'boolean' ? 'switch' : 'json'
 }
 
-/** Where a value comes from, and a field that changes it. The daemon validates each change by the schema of the setting. */
+/** The source of a value, and its editor. The daemon validates each change against the schema of the setting. */
 function Editor({ setting, reload }: { readonly setting: Setting; readonly reload: () => void }) {
   const shape = shapeOf(setting)
   const [draft, setDraft] = useState(

@@ -16,7 +16,7 @@ type Diagnostic = NonNullable<Stored['diagnostics']>[number]
 const words = text.sidecars
 const { fields } = text.manage
 const FILES = { soul: 'SOUL.md', heartbeat: 'HEARTBEAT.md' } as const
-/** Typing pauses this long before a text is checked. */
+/** The pause after the last key press before the text is checked. */
 const CHECK_MS = 400
 
 const at = (name: string, workspace: string | undefined) => ({
@@ -43,7 +43,7 @@ const routes = {
   },
 } as const
 
-/** An agent with an editor of its persona or of its heartbeat policy. */
+/** An agent, with the editor of its persona or its heartbeat policy. */
 export function SidecarPage({ id, which }: { readonly id: string; readonly which: Which }) {
   const [name = '', workspace] = id.split('@')
   const { data, error, reload } = useResource(
@@ -81,8 +81,8 @@ interface Subject {
 const bodyOf = ({ workspace }: Subject) => (workspace ? { workspace_id: workspace } : {})
 
 /**
- * The text with the digest that it was read with. When the file changes meanwhile the edit stays, and is saved over the change only
- * when that is said.
+ * The text, with the digest of the file that it came from. If the file changes meanwhile, the edit stays, and overwrites that
+ * change only after a confirmation.
  */
 function Editor({
   of,
@@ -100,7 +100,7 @@ function Editor({
   const isEdited = draft !== base.text
   const isElsewhere = (stored.digest ?? '') !== base.digest
   useEffect(() => {
-    // Nothing is lost when the file changes and nobody has edited.
+    // Without an edit, the changed file replaces the text.
     if (isElsewhere && !isEdited) take()
   }, [stored.digest])
   useEffect(() => {
@@ -200,7 +200,7 @@ function Editor({
   )
 }
 
-/** An invalid text is answered with 422, and the reply says what is wrong. */
+/** A 422 reply to an invalid text contains the diagnostics. */
 const diagnosticsOf = (error: unknown): readonly Diagnostic[] =>
   error instanceof ApiFault ? ((error.body as Partial<Stored> | undefined)?.diagnostics ?? []) : []
 

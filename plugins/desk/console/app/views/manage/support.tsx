@@ -12,7 +12,7 @@ type Operation = ReplyOf<'POST /api/support/bundles'>['operation']
 const words = text.support
 const { fields } = text.manage
 
-/** An archive for troubleshooting: what is in it, the consent to make it, its state, and its download. */
+/** A support bundle: its contents, the consent to create it, its state, and its download. */
 export function Support() {
   const [operation, setOperation] = useState<Operation>()
   return (
@@ -32,7 +32,7 @@ export function Support() {
               let { operation: made } = await api('POST /api/support/bundles', { body })
               setOperation(made)
               while (made.status === 'pending' || made.status === 'running') {
-                // The daemon answers when it has ended, or after a while.
+                // With `wait`, the daemon replies when the operation has ended or a time limit has passed.
                 const at = { path: { operation_id: made.operation_id }, query: { wait: true } }
                 made = (await api('GET /api/support/bundles/{operation_id}', at)).operation
                 setOperation(made)
@@ -86,7 +86,7 @@ function Result({ operation }: { readonly operation: Operation }) {
   )
 }
 
-/** Lets the browser save bytes that only the page may read. */
+/** Downloads bytes that the page has, because a link could not authenticate. */
 function save(content: Blob, name: string): void {
   const url = URL.createObjectURL(content)
   const link = document.createElement('a')

@@ -56,7 +56,7 @@ export const tools: ListView<Tool> = {
   },
 }
 
-/** Calls a tool with an input that is written as JSON, as `svc tool call` does. */
+/** Calls a tool with a JSON input, like `svc tool call`. */
 function Call({ tool: { descriptor } }: { readonly tool: Tool }) {
   const [result, setResult] = useState<string>()
   return (
@@ -70,7 +70,7 @@ function Call({ tool: { descriptor } }: { readonly tool: Tool }) {
             path: { id: descriptor.tool_id },
             body: { input: parsedJson(input) },
           })
-          // A call that needs an approval is answered with 202 and what is missing.
+          // The reply to a call that needs an approval is 202 with a message.
           setResult('result' in reply ? resultText(reply.result) : reply.error.message)
           announce(words.called)
         }}

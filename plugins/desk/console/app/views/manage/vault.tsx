@@ -17,7 +17,7 @@ const store = async (ref: string, value: string, kind?: string) => {
   announce(words.stored)
 }
 
-/** Secrets by name. Their values are never in a reply; a new value is sent once and not kept in the page. */
+/** Secrets by name. Replies never contain values; the page sends a new value once and does not keep it. */
 export const vault: ListView<Secret> = {
   name: 'vault',
   title: words.title,

@@ -26,7 +26,7 @@ import { workspaces } from './workspaces.js'
 // biome-ignore lint/suspicious/noExplicitAny: each list has items of its own type, which only its own functions get
 const lists: readonly ListView<any>[] = [...[agents, skills, bundles, plugins, workspaces, settings, vault, doctor]]
 
-/** One view of this part. @param at the segments of the address after its name */
+/** One view of this part. @param at the segments of the address after the name of the view */
 export function ManageView({ name, at: [id, part, rest] }: { readonly name: string; readonly at: readonly string[] }) {
   if (name === 'agents' && id !== undefined && (part === 'soul' || part === 'heartbeat'))
     return <SidecarPage id={id} which={part} />

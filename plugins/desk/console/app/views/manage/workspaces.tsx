@@ -87,7 +87,7 @@ export const workspaces: ListView<Workspace> = {
   },
 }
 
-/** Whether the files of a workspace may run code: hooks, MCP servers and agents that it declares. */
+/** Whether the daemon runs the hooks, MCP servers and agents that the files of a workspace declare. */
 function Trust({ id }: { readonly id: string }) {
   const { data, error, reload } = useResource(
     async signal => (await api('GET /api/workspaces/{id}/trust', { path: { id } }, signal)).trust,

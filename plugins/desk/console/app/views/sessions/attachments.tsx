@@ -7,11 +7,11 @@ import type { Place } from './use-transcript.js'
 
 const words = text.attachments
 
-/** The limit of the daemon. A larger file would be refused after it was sent. */
+/** The daemon's limit. It would refuse a larger file only after the upload. */
 const MAX_BYTES = 20 * 1024 * 1024
 
 export interface Attached {
-  /** The key of this list; the daemon gives the id when the file has arrived. */
+  /** The key in this list; the id exists only after the upload. */
   readonly key: string
   readonly name: string
   readonly size: number
@@ -23,7 +23,7 @@ async function upload(at: Place, file: File): Promise<string> {
   const form = new FormData()
   form.append('file', file, file.name)
   const url = urlOf('/api/workspaces/{workspace_id}/sessions/{session_id}/attachments', { ...at }, {})
-  // The browser writes the content type of a form, with its boundary.
+  // Without a content type: the browser sets that of a form, with its boundary.
   const reply = await fetch(url, { method: 'POST', headers: ownHeaders(), credentials: 'same-origin', body: form })
   if (!reply.ok) throw await faultOf(reply)
   const { attachment } = (await reply.json()) as { attachment: { id: string } }
@@ -35,11 +35,11 @@ export interface Attachments {
   readonly isUploading: boolean
   add(files: Iterable<File>): void
   remove(file: Attached): void
-  /** Forgets all: they belong to a prompt that was sent. */
+  /** Empties the list after its prompt was sent. */
   clear(): void
 }
 
-/** Files that go with the next prompt. They are sent to the daemon at once, so that the prompt only names them. */
+/** The files of the next prompt. The daemon receives them at once, and the prompt contains only their ids. */
 export function useAttachments(at: Place): Attachments {
   const [files, set] = useState<readonly Attached[]>([])
   const patch = (key: string, change: Partial<Attached>) =>
@@ -66,14 +66,14 @@ export function useAttachments(at: Place): Attachments {
       if (id === undefined) return
       const path = { ...at, attachment_id: id }
       const route = 'DELETE /api/workspaces/{workspace_id}/sessions/{session_id}/attachments/{attachment_id}'
-      // One that stays behind goes with its session.
+      // If the deletion fails, the file is deleted with its session.
       void api(route, { path }).catch(() => {})
     },
     clear: () => set([]),
   }
 }
 
-/** The files of the next prompt, and a button that adds some. */
+/** The files of the next prompt, and a button that adds files. */
 export function AttachmentBar({ attachments }: { readonly attachments: Attachments }) {
   const input = useRef<HTMLInputElement>(null)
   const { files } = attachments

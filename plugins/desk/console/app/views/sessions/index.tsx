@@ -13,7 +13,7 @@ export type Session = ReplyOf<'GET /api/sessions'>['sessions'][number]
 
 const words = text.sessions
 
-/** The list of sessions, or one of them. */
+/** The list of sessions, or a single session. */
 export function Sessions() {
   const [, id] = place.value
   // No session has this id.

@@ -11,7 +11,7 @@ type Part = Entry['message']['parts'][number]
 
 const words = text.sessions
 
-/** One message with its parts. An entry is replaced when it changes, so an entry that is the same needs no new look. */
+/** A message with its parts. Each change creates a new entry object, so an identical entry needs no rendering. */
 export const Message = memo(function Message({
   entry,
   agent,
@@ -19,7 +19,7 @@ export const Message = memo(function Message({
 }: {
   readonly entry: Entry
   readonly agent: string
-  /** Goes back to before this prompt, where that is possible. */
+  /** Rewinds the conversation to before this prompt; absent where it cannot be rewound. */
   readonly rewind?: ((entry: Entry) => void) | undefined
 }) {
   const { role, parts } = entry.message
@@ -78,7 +78,7 @@ const STATES: Readonly<Record<string, string>> = {
   'output-error': 'failed',
 }
 
-/** Text that a tool gave back, as far as it is text. */
+/** The text of a tool's result. */
 function outputText(output: unknown): string {
   const { content, raw } = Object(output) as { content?: unknown; raw?: unknown }
   const texts = (Array.isArray(content) ? content : []).flatMap(item => {
@@ -152,7 +152,7 @@ function Permission({ part }: { readonly part: Part }) {
   )
 }
 
-/** Something that has no look of its own: its name, and what it says. */
+/** A part without a component of its own: its type and its text. */
 function Note({ part }: { readonly part: Part }) {
   const { message, text: words, summary, stop_detail: detail } = Object(part.data) as Record<string, unknown>
   const said = [message, words, summary, detail].find(one => typeof one === 'string')

@@ -10,14 +10,14 @@ const words = text.sessions
 const MODES = ['queue', 'steer', 'interrupt'] as const
 type Mode = (typeof MODES)[number]
 
-/** A draft is kept in the browser until it is sent. */
+/** The browser stores a draft until it is sent. */
 const draftKey = (session: string) => `svc.draft.${session}`
 
 export interface Offered {
   readonly text: string
 }
 
-/** The field for prompts. While a turn runs, a prompt waits in the queue, joins the turn, or ends it. */
+/** The prompt field. During a turn, a prompt waits in the queue, joins the turn, or interrupts it. */
 export function Prompt({
   at,
   isBusy,
@@ -27,7 +27,7 @@ export function Prompt({
   readonly at: Place
   readonly isBusy: boolean
   readonly sent: () => void
-  /** A text that takes the place of the draft: the prompt of a rewind. */
+  /** A text that replaces the draft: the prompt of a rewind. */
   readonly offered: Offered | undefined
 }) {
   const id = useId()
@@ -58,7 +58,7 @@ export function Prompt({
     isSending.current = true
     setError(undefined)
     try {
-      // The key makes a prompt that is sent again after a lost reply the same prompt.
+      // With this key, the daemon handles a resent prompt only once.
       const body = {
         text: draft,
         idempotency_key: crypto.randomUUID(),

@@ -11,10 +11,7 @@ type Question = ReplyOf<'GET /api/workspaces/{workspace_id}/sessions/{session_id
 
 const words = text.sessions
 
-/**
- * Open questions of the agent.
- * @param told the questions in the transcript; they are read from the daemon again when it changes
- */
+/** Open questions of the agent. @param told the questions in the transcript; a change reloads the open ones */
 export function Questions({ at, told }: { readonly at: Place; readonly told: string }) {
   const { data, error, reload } = useResource(
     signal =>
@@ -26,7 +23,7 @@ export function Questions({ at, told }: { readonly at: Place; readonly told: str
     [at.session_id],
     /^(?:session|permission|interaction|clarification)/,
   )
-  // The transcript has a question before the event of it arrives.
+  // The transcript shows a question earlier than the event.
   useEffect(reload, [told])
   const questions = data?.interactions ?? []
   const first = questions[0]?.interaction_id

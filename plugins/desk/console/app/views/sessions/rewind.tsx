@@ -10,7 +10,7 @@ type Page = ReplyOf<'GET /api/workspaces/{workspace_id}/sessions/{session_id}/tr
 
 const words = text.rewind
 
-/** Asks before a conversation goes back to before a prompt. The prompt is offered for another try. */
+/** Confirms the rewind of a conversation to before a prompt. The prompt then becomes the draft. */
 export function Rewind({
   at,
   entry,
@@ -24,7 +24,7 @@ export function Rewind({
 }) {
   const [now, set] = useState<Page>()
   const [error, setError] = useState<unknown>()
-  // The daemon refuses the rewind when more was said since the question was shown.
+  // The position of the conversation: the daemon refuses the rewind if it grew while the dialog was open.
   useEffect(() => {
     api('GET /api/workspaces/{workspace_id}/sessions/{session_id}/transcript', {
       path: at,

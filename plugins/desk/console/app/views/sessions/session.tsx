@@ -17,7 +17,7 @@ type Session = ReplyOf<'GET /api/sessions/{session_id}'>['session']
 
 const words = text.sessions
 
-/** One session: its transcript, the questions of its agent, and the prompt. */
+/** A session: its transcript, the questions of its agent, and the prompt field. */
 export function OneSession({ id }: { readonly id: string }) {
   const { data, error, reload } = useResource(
     signal => api('GET /api/sessions/{session_id}', { path: { session_id: id } }, signal),
@@ -49,7 +49,7 @@ function Open({ session, reload }: { readonly session: Session; readonly reload:
   )
 }
 
-/** A session without its details, for a window among others. */
+/** A session without its details, for a window of a desktop. */
 export function Conversation({ id, setTitle }: { readonly id: string; readonly setTitle: (title: string) => void }) {
   const { data, error, reload } = useResource(
     signal => api('GET /api/sessions/{session_id}', { path: { session_id: id } }, signal),
@@ -68,13 +68,13 @@ export function Conversation({ id, setTitle }: { readonly id: string; readonly s
   )
 }
 
-/** What is said in a session, and the means to say something. */
+/** The transcript of a session, and its prompt field. */
 function Talk({ session }: { readonly session: Session }) {
   const at = { workspace_id: session.workspace_id ?? '', session_id: session.id }
   const transcript = useTranscript(at)
-  // The stream of a stopped session has ended; it goes on when the session is resumed.
+  // The stream of a stopped session has ended; a resumed session opens it again.
   useEffect(() => transcript.wake(), [session.state])
-  // Text streams many times a second; only what the agent asks is a reason to look for questions again.
+  // Text arrives many times a second; only a new question in it reloads the open questions.
   const told = (transcript.entries.at(-1)?.message.parts ?? [])
     .flatMap(({ type, id, state }) =>
       /^data-(?:permission|clarification|question)/.test(type) ? [`${id} ${state}`] : [],
@@ -134,7 +134,7 @@ function About({ session, reload }: { readonly session: Session; readonly reload
   )
 }
 
-/** Goes on with a copy of the conversation in a worktree of its own. */
+/** Continues with a copy of the conversation in a separate worktree. */
 function Fork({ at }: { readonly at: { readonly path: { workspace_id: string; session_id: string } } }) {
   const [name, setName] = useState('')
   const run = async () => {
@@ -156,7 +156,7 @@ function Fork({ at }: { readonly at: { readonly path: { workspace_id: string; se
   )
 }
 
-/** Only the list of archived sessions says whether one is archived. */
+/** A session does not contain whether it is archived; only the list of archived sessions does. */
 function Archive({ session, reload }: { readonly session: Session; readonly reload: () => void }) {
   const at = { path: { workspace_id: session.workspace_id ?? '', session_id: session.id } }
   const archived = useResource(

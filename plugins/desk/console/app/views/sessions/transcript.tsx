@@ -7,12 +7,14 @@ import type { Entry, TranscriptState } from './use-transcript.js'
 
 const words = text.sessions
 
-/** Pixels from an end that count as being there. */
+/** Distance from an end, in pixels, that counts as the end. */
 const NEAR = 80
-/** Time after a wheel, touch, key or pointer in which the list moves by it. */
+/** Time after a wheel, touch, key or pointer event in which a scroll counts as caused by the person. */
 const MOVE_MS = 1000
 
-/** The messages of a session. It stays at the newest one while a person has not scrolled away, and keeps its place when older ones load. */
+/**
+ * The messages of a session. The list follows new messages until a person scrolls away, and stays in place when older ones load.
+ */
 export function Transcript({
   transcript,
   agent,
@@ -36,7 +38,7 @@ export function Transcript({
   useEffect(() => {
     if (!isAtEnd.current || entries.length === 0) return
     toEnd()
-    // What is new is higher once its text is rendered.
+    // Rendering makes a new message higher.
     const frame = requestAnimationFrame(() => isAtEnd.current && toEnd())
     return () => cancelAnimationFrame(frame)
   }, [version, entries.length])
@@ -45,7 +47,7 @@ export function Transcript({
   const scrolled = (offset: number) => {
     const { current } = list
     if (!current) return
-    // Messages that grow move the end away, and the list corrects its offset; only a person leaves the end.
+    // Growing messages move the end, and the list corrects its offset; only a scroll by a person leaves the end.
     if (offset + current.viewportSize >= current.scrollSize - NEAR) isAtEnd.current = true
     else if (performance.now() - movedAt.current < MOVE_MS) isAtEnd.current = false
     setAway(!isAtEnd.current)

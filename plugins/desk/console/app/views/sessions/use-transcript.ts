@@ -18,14 +18,14 @@ export interface TranscriptState {
   readonly hasOlder: boolean
   readonly isLoaded: boolean
   readonly error: unknown
-  /** Whether the last message is of a turn that has not ended. */
+  /** Whether the turn of the last message is still running. */
   readonly isOpen: boolean
-  /** Grows with each change. */
+  /** Increases with each change. */
   readonly version: number
-  /** Whether the last change put older entries before the others. */
+  /** Whether the last change inserted older entries at the beginning. */
   readonly isShift: boolean
   loadOlder(): Promise<void>
-  /** Looks for new entries now. */
+  /** Ends the wait before the next attempt to read. */
   wake(): void
 }
 
@@ -42,7 +42,7 @@ interface Known {
 
 const nothing: Known = { entries: new Map(), older: undefined, isLoaded: false, version: 0, isShift: false }
 
-/** Entries as they are now: a frame has the whole of each entry that changed, so that a frame that comes twice changes nothing. */
+/** Applies a frame. It contains every changed entry completely, so a repeated frame changes nothing. */
 function merged(before: ReadonlyMap<string, Entry>, changed: readonly Entry[]): ReadonlyMap<string, Entry> {
   const entries = new Map(before)
   const last = [...before.values()].at(-1)?.start_sequence ?? 0
@@ -52,11 +52,11 @@ function merged(before: ReadonlyMap<string, Entry>, changed: readonly Entry[]): 
     if (!known) isSorted &&= entry.start_sequence > last
     if (!known || known.sequence <= entry.sequence) entries.set(entry.message.id, entry)
   }
-  // New entries belong at the end; only older pages have to be sorted in.
+  // New entries belong at the end; only older pages need sorting.
   return isSorted ? entries : new Map([...entries].sort(([, a], [, b]) => a.start_sequence - b.start_sequence))
 }
 
-/** What a person wrote. */
+/** The text of a person's prompt. */
 export const promptText = ({ message }: Entry): string =>
   message.parts.flatMap(({ type, text: words }) => (type === 'text' && words ? [words] : [])).join('\n')
 
@@ -64,7 +64,7 @@ const isEnded = (entry: Entry | undefined): boolean =>
   entry?.message.role !== 'assistant' ||
   (entry.message.metadata as { status?: string } | undefined)?.status !== undefined
 
-/** The transcript of a session, which follows what is said. */
+/** The live transcript of a session. */
 export function useTranscript(at: Place): TranscriptState {
   const [known, set] = useState<Known>(nothing)
   const [error, setError] = useState<unknown>()
@@ -108,7 +108,7 @@ export function useTranscript(at: Place): TranscriptState {
         } else if (event === 'transcript_snapshot') {
           const page = data as Omit<Page, 'limit'> & { readonly reason?: string }
           fence.current = { epoch: page.epoch, generation: page.generation }
-          // After a rewind the former entries are gone; a reader without a position only gets what is newest.
+          // A rewind removes entries. Without a fence, the snapshot contains only the newest entries.
           const isOther = page.reason !== undefined && page.reason !== 'fence_missing'
           take(before => ({
             entries: merged(isOther ? new Map() : before.entries, page.entries),

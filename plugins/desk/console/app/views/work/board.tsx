@@ -6,7 +6,7 @@ import type { Task } from './index.js'
 
 const words = text.work
 
-/** Columns of the board with the states of their tasks. */
+/** The columns of the board, with the task states in each. */
 const lanes: readonly (readonly [keyof typeof words.lanes, readonly Task['status'][]])[] = [
   ['draft', ['draft']],
   ['ready', ['pending', 'ready']],

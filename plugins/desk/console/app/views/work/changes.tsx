@@ -4,10 +4,10 @@ import { text } from '../../text.js'
 import { Diff, diffsOf } from '../../ui/diff.js'
 import { Empty, Loading, Problem } from '../../ui/parts.js'
 
-/** Entries of the conversation that are read. */
+/** Maximum number of conversation entries to read. */
 const MOST_ENTRIES = 200
 
-/** The changes that the agent of a run reported with its tools, a file after the other. */
+/** The changes that the tools of a run's agent reported, one file after the other. */
 export function Changes({ at }: { readonly at: { readonly workspace_id: string; readonly session_id: string } }) {
   const { data, error, reload } = useResource(
     signal =>

@@ -11,7 +11,7 @@ import type { Task } from './index.js'
 const words = text.work
 type Status = Task['status']
 
-/** Actions of a person on a task in each state. */
+/** The possible actions on a task in each state. */
 function Actions({
   id,
   status,
@@ -55,7 +55,7 @@ function Actions({
   )
 }
 
-/** One task: what it waits for, and its runs. */
+/** A task: its dependencies and its runs. */
 export function Detail({
   id,
   tasks,
@@ -63,9 +63,9 @@ export function Detail({
   changed,
 }: {
   readonly id: string
-  /** Tasks that it may depend on. */
+  /** Tasks that may become its dependencies. */
   readonly tasks: readonly Task[]
-  /** Where closing it leads. */
+  /** The address after closing. */
   readonly back: readonly string[]
   readonly changed: () => void
 }) {
@@ -125,7 +125,7 @@ export function Detail({
   )
 }
 
-/** Tasks that have to be completed before. */
+/** The tasks that must be completed first. */
 function Needs({
   id,
   needs,

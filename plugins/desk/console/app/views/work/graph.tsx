@@ -12,13 +12,13 @@ const WIDTH = 190
 const HEIGHT = 52
 const GAP_X = 64
 const GAP_Y = 18
-/** Tasks whose dependencies are read. */
+/** Maximum number of tasks whose dependencies are loaded. */
 const MOST_READ = 100
 
-/** Tasks that depend on others, from left to right. The list below it says the same in words. */
+/** The dependency graph of tasks, from left to right. The list below it is its text form. */
 export function Graph({ tasks, selected }: { readonly tasks: readonly Task[]; readonly selected: string | undefined }) {
   const dependent = tasks.filter(({ dependency_count: count = 0 }) => count > 0).slice(0, MOST_READ)
-  // The list of tasks has how many others each depends on; which ones is in the task itself.
+  // The list of tasks contains only the number of dependencies, a task their ids.
   const { data, error, reload } = useResource(
     signal =>
       Promise.all(
@@ -76,7 +76,7 @@ export function Graph({ tasks, selected }: { readonly tasks: readonly Task[]; re
                 aria-current={task.id === selected ? 'true' : undefined}
               >
                 <rect x={x} y={y} width={WIDTH} height={HEIGHT} rx={8} />
-                {/* A long title is cut in the picture; the name of the link stays whole. */}
+                {/* The picture cuts a long title; the accessible name of the link is complete. */}
                 <g transform={`translate(${x} ${y})`} clip-path="url(#node-text)">
                   <text x={12} y={22} class="node-title">
                     {task.title}

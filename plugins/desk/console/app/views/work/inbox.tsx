@@ -7,7 +7,7 @@ import { Badge, Command, Empty, Loading, Problem } from '../../ui/parts.js'
 
 type Item = ReplyOf<'GET /api/inbox'>['items'][number]
 
-/** Where a person does what an item asks for. */
+/** The view in which a person handles an item. */
 function placeOf(item: Item): string | undefined {
   if ('session_id' in item && item.session_id) return linkTo('sessions', item.session_id)
   return 'task_id' in item ? linkTo('work', item.task_id) : undefined

@@ -17,7 +17,7 @@ export type Task = ReplyOf<'GET /api/tasks'>['tasks'][number]
 
 const words = text.work
 
-/** Parts of this view, with the command that prints the same. No task has such an id. */
+/** The parts of this view, with the command for each. No task has such an id. */
 const parts = {
   board: 'svc task board',
   graph: 'svc task list',
@@ -29,7 +29,7 @@ type Part = keyof typeof parts
 
 const isPart = (name: string | undefined): name is Part => name !== undefined && Object.hasOwn(parts, name)
 
-/** Tasks as a board and as a graph, their runs, and what waits for a person. */
+/** Tasks as a board and as a graph, their runs, worktrees, and the inbox. */
 export function Work() {
   const [, first, second, third] = place.value
   const part = isPart(first) ? first : 'board'

@@ -10,8 +10,8 @@ export interface Placed {
 }
 
 /**
- * Places nodes in layers: each is right of all that it depends on. Within a layer they stand near the middle of those, which keeps
- * most lines short and few of them crossed. An edge that closes a circle is left out of the calculation.
+ * Arranges nodes in layers. Each node is in a layer to the right of its dependencies, in a row near their middle, which keeps
+ * most edges short and avoids most crossings. Edges that close a cycle are ignored.
  */
 export function placeInLayers(ids: readonly string[], edges: readonly Edge[]): Placed[] {
   const needs = new Map<string, string[]>(ids.map(id => [id, []]))

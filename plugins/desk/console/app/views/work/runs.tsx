@@ -14,7 +14,7 @@ type Budget = ReplyOf<'GET /api/budgets'>['budgets'][number]
 const words = text.runs
 const OPEN = ['queued', 'claimed', 'starting', 'running', 'needs_attention']
 
-/** Runs of all tasks, the newest first. */
+/** Runs of all tasks, newest first. */
 export function Runs({ tasks, selected }: { readonly tasks: readonly Task[]; readonly selected: string | undefined }) {
   const { data, error, reload } = useResource(
     signal => api('GET /api/task-runs', { query: { limit: 100 } }, signal),
@@ -60,7 +60,7 @@ export function Runs({ tasks, selected }: { readonly tasks: readonly Task[]; rea
   )
 }
 
-/** One run: its lease, what its task may still spend, its worktree with the changes in it. */
+/** A run: its lease, the rest of its task's budget, and its worktree with the changes. */
 export function OneRun({ id }: { readonly id: string }) {
   const { data, error, reload } = useResource(
     signal => api('GET /api/task-runs/{id}', { path: { id } }, signal),

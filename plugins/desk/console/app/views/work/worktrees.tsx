@@ -10,7 +10,7 @@ type Worktree = ReplyOf<'GET /api/workspaces/{workspace_id}/worktrees'>['worktre
 type File = ReplyOf<'GET /api/workspaces/{workspace_id}/worktrees/{name}/diff'>['files'][number]
 
 const words = text.worktrees
-/** Workspaces whose worktrees are listed. */
+/** Maximum number of workspaces whose worktrees are listed. */
 const MOST_WORKSPACES = 50
 
 /** The git worktrees of all workspaces. */
@@ -65,7 +65,7 @@ export function Worktrees({ selected }: { readonly selected: string | undefined 
   )
 }
 
-/** One worktree with what changed in it, a file after the other. */
+/** A worktree with its changes, one file after the other. */
 export function OneWorktree({ workspace, name }: { readonly workspace: string; readonly name: string }) {
   const [pages, setPages] = useState<readonly string[]>([])
   const path = { workspace_id: workspace, name }

@@ -16,7 +16,7 @@ type Defaults = NonNullable<Bridge['delivery_defaults']>
 const words = text.bridges
 const { fields } = text.manage
 
-/** Members of the configuration that the daemon itself reads, for all platforms. */
+/** Configuration members that the daemon itself reads, for every platform. */
 const OWN = ['dm', 'group', 'approvers', 'routing']
 const PROGRESS = ['off', 'new', 'all', 'verbose'] as const
 
@@ -27,7 +27,7 @@ interface Address {
 }
 type Named = { readonly [K in keyof Address]: string | undefined }
 
-/** The address that a route names, as the daemon writes routes: `group:ops/thread:12`. */
+/** The address in a route, in the daemon's notation: `group:ops/thread:12`. */
 export function addressOf(route: string): Address | undefined {
   const [, type, id = '', thread] = /^(peer|group):([^/\s]+)(?:\/thread:([^/\s]+))?$/.exec(route) ?? []
   if (type === undefined) return undefined
@@ -59,7 +59,7 @@ const member = (config: Config, ...path: readonly string[]): unknown =>
   path.reduce<unknown>((at, name) => (Object(at) as Config)[name], config)
 const lines = (value: unknown): string => (Array.isArray(value) ? value.join('\n') : '')
 
-/** The settings of a platform and those of all platforms; names begin with `prefix`. */
+/** The fields for the platform's settings and the general ones. All names begin with `prefix`. */
 function settingsOf(provider: Provider | undefined, config: Config, prefix: string, applies?: FormField['applies']) {
   const source = provider?.config_schema?.schema
   const form = schemaForm(source, config, { prefix: `${prefix}config.`, without: OWN })
@@ -128,7 +128,7 @@ const directOf = ({ direct = 'allowlist' }: Values) => direct as 'open' | 'allow
 export function NewBridge({ done }: { readonly done: (id?: string) => void }) {
   const providers = useProviders()
   const workspaces = useResource(async abort => (await api('GET /api/workspaces', {}, abort)).workspaces, [])
-  /** A bridge of an attempt that failed at a secret: the next attempt continues with it. */
+  /** The bridge of an attempt that failed at a secret. The next attempt reuses it. */
   const made = useRef<{ readonly id: string; readonly provider: Provider } | undefined>(undefined)
   const error = providers.error ?? workspaces.error
   const [all, places] = [providers.data, workspaces.data]
@@ -170,7 +170,7 @@ export function NewBridge({ done }: { readonly done: (id?: string) => void }) {
             workspace === ''
               ? { include_peer: true, include_group: false, include_thread: false }
               : routingOf({ shared: values.shared ?? '' }),
-          // With the fallback, members that an event lacks are ignored instead of required.
+          // With the fallback, members that an event lacks are ignored; otherwise they are required.
           provider_config: { ...configOf(values), ...(workspace !== '' && { routing: { fallback: true } }) },
         }
         if (made.current?.provider === provider)
@@ -206,7 +206,7 @@ const secretFields = (
   slots.map(({ name, description, required }) => ({
     ...{ name: `${n}.secret.${name}`, label: name, kind: 'password', applies },
     ...(description && { hint: description }),
-    // A bridge without its secrets can be created, and cannot start.
+    // A bridge can be created without its required secrets, but not started.
     ...(required ? { optional: (values: Values) => values.enabled !== 'yes' } : { optional: true, more: true }),
   }))
 
@@ -218,7 +218,7 @@ export async function bindSecret(id: string, slot: string, value: string): Promi
   })
 }
 
-/** Changes the settings of a bridge. Its platform, its scope and members without a field stay. */
+/** Changes the settings of a bridge. The platform, the scope and members without a field stay the same. */
 export function EditBridge({ bridge, done }: { readonly bridge: Bridge; readonly done: () => void }) {
   const { data, error, reload } = useProviders()
   if (!data) return error === undefined ? <Loading /> : <Problem error={error} retry={reload} />

@@ -18,10 +18,10 @@ type Health = NonNullable<Bridges['bridge_health'][string]>
 const words = text.bridges
 const { fields } = text.manage
 
-/** Bridges whose health one stream follows at most. */
+/** Maximum number of bridges whose health one stream reports. */
 const MOST_FOLLOWED = 100
 
-/** The health of bridges by id: as it was read with the list, then as the stream reports it. */
+/** The health of bridges by id, first from the list, then from the stream. */
 const health = signal<Readonly<Record<string, Health>>>({})
 const followed = signal('')
 
@@ -156,7 +156,7 @@ function Details({ bridge, reload }: { readonly bridge: Bridge; readonly reload:
   )
 }
 
-/** The address of a route, or of a room or person by its name. */
+/** The address for a route, or for the name of a room or person. */
 async function targetOf(id: string, name: string) {
   const known = addressOf(name)
   if (known) return known
@@ -172,7 +172,7 @@ interface Finding {
   readonly remediation: string
 }
 
-/** Verifies the bridge when asked, and registers its webhook where it has one. */
+/** A button that verifies the bridge, and one that registers its webhook. */
 function Checks({ bridge: { id, platform }, hasWebhook }: { readonly bridge: Bridge; readonly hasWebhook: boolean }) {
   const [checks, setChecks] = useState<readonly Finding[]>([])
   const [manifest, setManifest] = useState<string>()
@@ -224,7 +224,7 @@ function Checks({ bridge: { id, platform }, hasWebhook }: { readonly bridge: Bri
   )
 }
 
-/** The secrets that the adapter needs: whether each is set, a field that sets it, and a button that deletes it. */
+/** The secrets that the adapter needs: whether each is set, a field for its value, and a button that deletes it. */
 function Secrets({ bridge: { id, platform, extension_name: extension } }: { readonly bridge: Bridge }) {
   const providers = useProviders()
   const bindings = useResource(
@@ -275,10 +275,10 @@ function Secrets({ bridge: { id, platform, extension_name: extension } }: { read
   )
 }
 
-/** Most rooms and persons that are shown; others are found by their name. */
+/** Maximum number of listed rooms and persons; others are found by name. */
 const MOST_TARGETS = 100
 
-/** The conversations of a bridge with their sessions, and the rooms and persons that its platform has named. */
+/** The conversations of a bridge with their sessions, and the rooms and persons that the platform reported. */
 function Rooms({ id }: { readonly id: string }) {
   const { data, error, reload } = useResource(
     async abort => {
@@ -322,10 +322,10 @@ function Rooms({ id }: { readonly id: string }) {
   )
 }
 
-/** States in which a message has not arrived for certain, so that it can be discarded. */
+/** States of messages without a confirmed arrival; a person may discard them. */
 const OPEN = ['failed', 'prepared', 'queued', 'unknown_after_send']
 
-/** Sends a test message, and lists what was sent. */
+/** Sends a test message, and lists the sent messages. */
 function Deliveries({ id }: { readonly id: string }) {
   const [sent, setSent] = useState<string>()
   const { data, error, reload } = useResource(

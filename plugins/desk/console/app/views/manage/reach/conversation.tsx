@@ -16,7 +16,7 @@ type Message =
 
 const words = text.network
 
-/** Messages that are shown of a conversation at most, the newest ones. */
+/** Maximum number of messages of a conversation; the newest ones are shown. */
 const MOST_SHOWN = 200
 const DIRECT = 'direct:'
 
@@ -25,7 +25,10 @@ interface Where {
   readonly channel: string
 }
 
-/** Reads again whenever a message arrives in the channel: messages are no events of the daemon. */
+/**
+ * Loads messages again whenever one arrives in the channel. They have a stream of their own, because messages are not
+ * daemon events.
+ */
 function useMessages<T>(where: Where, load: (abort: AbortSignal) => Promise<T>, deps: readonly unknown[]): Resource<T> {
   const resource = useResource(load, deps, /^(?:network|session)/)
   const { workspace_id, channel } = where
@@ -110,7 +113,7 @@ function Send({
 }: {
   readonly where: Where
   readonly channel: Channel
-  /** The conversation; absent: a new thread. */
+  /** The target conversation; absent: a new thread. */
   readonly into?: { readonly thread_id: string } | { readonly direct_id: string }
   readonly done: (sent: Sent) => void
 }) {
@@ -162,7 +165,7 @@ function Send({
   )
 }
 
-/** One thread or direct room of a channel, with its messages as they arrive. */
+/** A thread or direct room of a channel, with live messages. */
 export function Conversation({ where, id }: { readonly where: Where; readonly id: string }) {
   const isDirect = id.startsWith(DIRECT)
   const path = { ...where, thread_id: id, direct_id: id.slice(DIRECT.length) }

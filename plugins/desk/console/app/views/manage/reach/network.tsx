@@ -237,7 +237,7 @@ export function Network({
 }: {
   readonly part?: string | undefined
   readonly selected: string | undefined
-  /** A thread or direct room of the selected channel. */
+  /** The id of a thread or direct room of the selected channel. */
   readonly conversation: string | undefined
 }) {
   if (part === 'channels' && selected !== undefined && conversation !== undefined && workspace.value !== '')

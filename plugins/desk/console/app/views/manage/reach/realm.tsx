@@ -13,7 +13,7 @@ type Remote = ReplyOf<'GET /api/network/remote'>['remote']
 const words = text.network
 const { fields } = text.manage
 
-/** The realm of this daemon, its own key and what it shares, above the list of the others. */
+/** The realm of this daemon, its key and its shared channels, above the list of the other daemons. */
 export function Realm() {
   const { data, error, reload } = useResource(
     async abort => {
@@ -61,7 +61,7 @@ function Join({ reload }: { readonly reload: () => void }) {
         submit={async ({ url = '', realm = '', credentials, ca }) => {
           const body = { url, realm, ...filled({ credentials_ref: credentials, ca }) }
           const { remote } = await api('POST /api/network/remote/join', { body })
-          // The daemon keeps trying, and the connection shows why it fails.
+          // The daemon retries, and the connection shows the error.
           announce(remote.error ?? words.joinedRealm)
           reload()
         }}
@@ -119,7 +119,7 @@ function Joined({ remote, reload }: { readonly remote: Remote; readonly reload: 
   )
 }
 
-/** Tasks that daemons offer each other, and for which agent this daemon accepts them. */
+/** Offers of tasks between daemons, and the agent that works on accepted ones. */
 function Offers({ remote }: { readonly remote: Remote }) {
   const { data, error, reload } = useResource(
     async abort => {
@@ -207,7 +207,7 @@ function Offers({ remote }: { readonly remote: Remote }) {
   )
 }
 
-/** Whether a channel is shared with the daemons of the realm, and the button that changes it. */
+/** Whether a channel is shared with the realm, and a button that changes it. */
 export function Sharing({ channel, workspace_id }: { readonly channel: string; readonly workspace_id: string }) {
   const { data, error, reload } = useResource(
     async abort => (await api('GET /api/network/remote', {}, abort)).remote,
