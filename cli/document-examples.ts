@@ -1,4 +1,4 @@
-/** A JSON Schema as it stands in the document. */
+/** A JSON Schema from the OpenAPI document. */
 export interface Schema {
   readonly [keyword: string]: unknown
   readonly $ref?: string
@@ -170,7 +170,7 @@ class Examples {
     return Object.fromEntries(names.map(name => [name, this.of(properties[name] ?? {}, name, depth + 1)]))
   }
 
-  /** One item at the outer levels, as many as are needed below: schemas may contain themselves. */
+  /** One item at the outer levels and `minItems` at the inner ones, because schemas may be recursive. */
   #array({ items, prefixItems, minItems }: Schema, name: string, depth: number): unknown[] {
     if (prefixItems) return prefixItems.map(item => this.of(item, name, depth + 1))
     const least = typeof minItems === 'number' ? minItems : 0

@@ -56,7 +56,7 @@ export async function runRoute(entry: RouteCommand, invocation: Invocation, worl
 
 /** Notes that a list was cut, so that it is not mistaken for the whole. */
 function notePage(entry: RouteCommand, body: unknown, out: Output): void {
-  // Most lists have this in `page`; those that spread `Paging.cut` have it beside their rows.
+  // Most replies have this in `page`; replies that spread `Paging.cut` have it next to the rows.
   const at = pick(body, 'page') === undefined ? '' : 'page.'
   if (out.json || pick(body, `${at}has_more`) !== true) return
   const takes = (name: string) => entry.options.some(({ option }) => option === name)

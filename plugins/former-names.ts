@@ -1,6 +1,6 @@
 /**
- * Names of plugins in earlier versions, and the plugin that does their work now, or `kernel`. A home may name them in
- * `plugins.disabled` and `plugins.replace`, and a drop-in in `replaces`. One line a name, sorted.
+ * Names of plugins in earlier versions, and the plugin that replaced them, or `kernel`. A home may name them in
+ * `plugins.disabled` and `plugins.replace`, and a drop-in in `replaces`. One line per name, sorted.
  */
 export const formerNames: Readonly<Record<string, string>> = {
   channels: 'streams',

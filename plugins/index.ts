@@ -1,4 +1,4 @@
-/** `svc/plugins`: the in-tree plugins by name, and what a daemon made of them needs to know. */
+/** `svc/plugins`: the in-tree plugins by name, and the options for a daemon of them. */
 import type { Ports } from '../kernel/platform.js'
 import type { KernelStart, Plugin } from '../kernel/plugin.js'
 import { portsByDefault } from '../kernel/ports.js'
@@ -115,7 +115,7 @@ export {
   workspaces,
 }
 
-/** Parts of the kernel's work that are plugins; what else there is requires those that it uses. */
+/** Plugins that do a part of the kernel's work; every other plugin requires the ones that it uses. */
 export const base: readonly Plugin[] = [
   redaction,
   processes,
@@ -130,7 +130,7 @@ export const base: readonly Plugin[] = [
   tcp,
 ]
 
-/** All of them; the order says nothing, what a plugin requires does. */
+/** All in-tree plugins. Their order has no effect: the host orders them by their requirements. */
 export const inTree: readonly Plugin[] = [
   ...base,
   auth,
@@ -190,7 +190,10 @@ export const filePorts = (): Ports => ({
 
 portsByDefault(filePorts)
 
-/** Names of the plugins without which a boot stops. The first that is missing is named: what others build on comes first. */
+/**
+ * Names of the plugins without which a boot stops. The error names the first missing one, so plugins stand before their
+ * dependents.
+ */
 export const critical = [
   'redaction',
   'processes',

@@ -104,7 +104,7 @@ export async function printCandidates(
       ),
     ]
     const wantsAll = typed !== '' || !isPaged(wanted.list)
-    // Some lists may have shorter pages only.
+    // Some lists allow only shorter pages.
     const first = wantsAll ? [] : await rowsAt(socket, wanted, signal, mostShown).catch(() => [])
     let lines = linesOf(first)
     // A page that is empty or had rows filtered out says nothing about the rest of the list.

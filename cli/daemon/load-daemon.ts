@@ -45,12 +45,12 @@ function limitAllocator(): void {
   }
 }
 
-/** Loads the same code for a configuration check without a daemon. */
+/** Loads the daemon's code to check a configuration without a daemon. */
 export async function loadCheck(root: string, home: string): Promise<Pick<Daemon, 'checkConfig' | 'configChecker'>> {
   return loaded(root, home)
 }
 
-/** Loads the same code for its known database migrations. */
+/** Loads the daemon's code for its list of known database migrations. */
 export async function loadMigrations(root: string, home: string): Promise<Pick<Daemon, 'knownMigrations'>> {
   return loaded(root, home)
 }

@@ -10,7 +10,9 @@ import { runningDaemon } from '../address.js'
 import { isStopAsked } from './home-notes.js'
 import { logPath, logTail, openLog } from './log-file.js'
 
-/** Milliseconds between two looks, and the time for a daemon to release its lock: four times that of a shutdown. */
+/**
+ * Milliseconds between two checks, and the time for a daemon to release its lock: four times the limit of a shutdown.
+ */
 const POLL_MS = 25
 const RELEASE_MS = 60_000
 /** Maximum number of started daemons before the restart fails; only a killed one is replaced. */

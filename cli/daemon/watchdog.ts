@@ -9,7 +9,7 @@ import type { Culprit } from '../watchdog-thread.js'
 import { BEATS, DELAY, HANDLES, HEAP, OVERSIZE, SLOTS, STOPPING, type WatchdogData } from './watchdog-data.js'
 
 const beatMs = 1000
-/** Beats between two looks at heap and handles. */
+/** Beats between two checks of heap and handles. */
 const lookBeats = 10
 
 /** Called when the main thread continues after seconds of blocking, with the owner of the blocking code. */

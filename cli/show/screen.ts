@@ -162,7 +162,8 @@ export class Screen implements Sink {
       this.#closeEditor()
       take(undefined, '')
     })
-    // The terminal was closed. Deferred, because the error may come from the end of the line itself.
+    // An error of the input means that the terminal was closed. Deferred, because the error may come from the end of
+    // the line itself.
     editor.on('error', () => setImmediate(() => editor.close()))
     // In raw mode the terminal sends no signal for Ctrl-C.
     editor.on('SIGINT', () => this.interrupt())

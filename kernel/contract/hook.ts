@@ -79,7 +79,7 @@ export interface HookEntry<C> {
   readonly kind: 'notify' | 'announce' | 'pipeline' | 'gate' | 'guard' | 'guards'
   /** Name in faults and logs, after that of the plugin: `turn.start`. */
   readonly name: string
-  /** When it is called, in the first sentence; then what a tap may do. */
+  /** The first sentence states when the hook is called, the rest what a tap may do. */
   readonly summary: string
   readonly deadlineMs?: number
   // biome-ignore lint/suspicious/noExplicitAny: the erasing line of hooks

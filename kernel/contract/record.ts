@@ -25,8 +25,8 @@ export interface Actor {
   readonly grantedKinds?: readonly string[]
   readonly grantedScopes?: readonly RecordScope['kind'][]
   /**
-   * Where it acts from: `cli` or `uds` (Unix socket), `http`, `web` (a page of this daemon), `daemon` and `extension` (a plugin of
-   * the program or a drop-in), or a name of an authenticator's own. Only information: no decision depends on it, but see
+   * The actor's origin: `cli` or `uds` (Unix socket), `http`, `web` (a page of this daemon), `daemon` and `extension` (a plugin
+   * of the program or a drop-in), or a name that an authenticator chose. Only information: no decision depends on it, but see
    * `confined`.
    */
   readonly origin?: string

@@ -178,8 +178,8 @@ export interface RouteDefinition<
   /** Serves while the disk is full, because it stops or frees something. GET routes always do. */
   readonly essential?: boolean
   /**
-   * The reply shows only what transactions of the handler have read or written, and the handler awaits them. By default a reply also
-   * waits for the transactions of other requests, of which it may show something.
+   * The reply shows only data that transactions of the handler have read or written, and the handler awaits them. By default a
+   * reply also waits for the transactions of other requests, because it may show their changes.
    */
   readonly durable?: boolean
   /**

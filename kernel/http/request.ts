@@ -29,7 +29,7 @@ export interface From {
   readonly keeper?: Doorkeeper
 }
 
-/** A request that came through a door. It keeps what is known about the request, also when that is routed again. */
+/** A request that came through a door. It keeps its state when Fastify routes the request again. */
 export class Arrival implements Identified {
   id = ''
   #actor: Actor | undefined

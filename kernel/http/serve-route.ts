@@ -57,7 +57,7 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
       const asksForSocket = arrival.upgrade !== undefined
       if (101 in route.replies && !asksForSocket) refuseHandshake(reply.raw)
       if (asksForSocket && !(101 in route.replies)) throw KernelErrors.invalid_request('this route is not a WebSocket')
-      // Essential routes are not refused, but their look at the disk keeps its state current for the writes that follow.
+      // Essential routes are never refused, but their check of the disk updates its state for the writes that follow.
       const full = route.method === 'GET' ? undefined : await disk.refusal()
       if (full && !route.essential) throw full
       await route.before?.(service, { params, actor: arrival.actor } as never)

@@ -1,7 +1,7 @@
 import type { Clock } from '../contract/basics.js'
 import { DueHeap } from './due-heap.js'
 
-/** Longest wait between two looks at the wall clock: a timer does not notice that it was set, or that the machine was suspended. */
+/** Longest wait between two checks of the wall clock: a timer notices neither a changed clock nor a suspended machine. */
 const LONGEST_SLEEP_MS = 60_000
 
 /** The callbacks of an {@link Alarm}. */

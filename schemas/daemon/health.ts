@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { BridgeTotals } from '../bridges.js'
 import { CountMap, Integer, maybeTimestamp, Timestamp } from '../kernel/common.js'
 
-/** A turn that is running; durations as their names say. */
+/** A running turn. */
 export const HealthActivity = v.object({
   current_tool: v.optional(v.string()),
   deadline_at: maybeTimestamp,

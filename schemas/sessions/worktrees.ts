@@ -1,4 +1,4 @@
-/** Git worktrees of workspaces, and what changed in them. */
+/** Git worktrees of workspaces, and the changes in them. */
 import * as v from 'valibot'
 import { Integer, queryInteger } from '../kernel/common.js'
 

@@ -37,7 +37,7 @@ export interface SessionLocation {
   readonly additionalDirectories?: readonly string[] | null
 }
 
-/** The state of one connection: what the client can do, and the sessions that are open. */
+/** The state of one connection: the capabilities of the client, and the open sessions. */
 export class SvcAgent {
   readonly #sessions = new Map<string, Session>()
   readonly #turns = new Set<Promise<unknown>>()

@@ -36,7 +36,7 @@ import { configuredSlots, isPresent, slotValues, storeSecrets } from './slots.js
 /** Definitions that a doctor item names. */
 const USERS_NAMED = 10
 
-/** How agents of each vendor are started, and whether this machine can do so. */
+/** The launch configuration of agents by vendor, and whether this machine can start them. */
 export class ProvidersService implements ProvidersApi {
   readonly builtIn = builtIn
   /** Providers of the last configuration entries. */

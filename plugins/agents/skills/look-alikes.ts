@@ -42,7 +42,7 @@ const LETTERS = new Map(
   }),
 )
 
-/** Most names: every look at a thousand skills compares all of them. */
+/** Most names are ASCII and need no further work; each check of a thousand skills compares all of them. */
 const ASCII = /^[\x20-\x7e]*$/
 
 /** Scripts with similar letters. */

@@ -177,8 +177,8 @@ export class SkillFolder {
   }
 
   /**
-   * The state of a file or folder. The home is on a local disk, where a look takes less time than a turn of the thread pool;
-   * that of a workspace may be far away.
+   * The state of a file or folder. Synchronous for the home, which is on a local disk: the call takes less time than a trip
+   * through the thread pool. A workspace may be on a slow network file system.
    */
   async #look(file: string): Promise<Stats> {
     if (this.source.ofWorkspace) return stat(file)

@@ -54,7 +54,7 @@ export default definePlugin({
     { by: Workspaces, table: 'extensions_dev_network', column: 'workspace' },
     { by: Workspaces, table: 'extensions_binding', column: 'workspace', none: EVERYWHERE },
   ],
-  // The table used to belong to the kernel.
+  // Homes of earlier versions have this table in the kernel's stream.
   inherits: [sourceTable],
   errors: [ExtensionErrors, InstallErrors, SnapshotErrors, StateErrors],
   commands: [...authoringCommands, ...installCommands],

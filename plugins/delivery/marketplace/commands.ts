@@ -61,7 +61,10 @@ export async function installServer(context: WithLists): Promise<void> {
   out.line(next === 'authorize' ? login : `look at it: ${command('mcp show', server.name, '--probe')}`)
 }
 
-/** The workspace of a server; undefined: all. Without an option the entry decides, and means the current workspace. */
+/**
+ * The workspace of a server; undefined: all workspaces. Without an option, the entry's `default_scope` chooses between
+ * all workspaces and the current one.
+ */
 async function workspaceFor(
   entry: string,
   { options, cwd, client, fault }: CommandContext,

@@ -23,7 +23,7 @@ export class ArchivesService {
     return { open: tables => this.#archive(name, tables) }
   }
 
-  /** Before a request: the owner of the things that its path names reads them from its archive, or brings them back. */
+  /** Called before each request: lets the owner of a thing in the path read it from the archive, or restore it. */
   admit(url: string, route: Route): Promise<Fault | undefined> | undefined {
     const names = this.#parametersOf(route)
     if (names.length === 0) return undefined

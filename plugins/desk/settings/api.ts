@@ -18,8 +18,8 @@ export interface SettingKeysApi {
   /** Effective value of a setting in a workspace; undefined if there is no such workspace. */
   valueIn<T>(setting: Setting<T>, workspaceId: string): Promise<T | undefined>
   /**
-   * Changes keys of one file atomically. The operation of the route of keys: its checks, its record of the change and its
-   * faults. The undo of the change is the one of the caller's own route.
+   * Changes keys of one file atomically, with the checks, the change record and the faults of the route for keys. The change is
+   * undone by the undo of the calling route.
    */
   patchKeys(body: PatchKeysBody, actor: Actor): Promise<ApplyOutcome>
   /** Creates or replaces the configuration entry of a provider; the operation of its route. */

@@ -146,7 +146,7 @@ export function fill(members: Members, read: (member: string, key: Key) => unkno
   return Object.fromEntries(parts.filter(([, value]) => value !== undefined))
 }
 
-/** A body that code made, judged as the one of a request. @throws Fault `invalid_request` */
+/** Validates a body made by code like the body of a request. @throws Fault `invalid_request` */
 export function checkedBody<T>(schema: v.GenericSchema<unknown, T>, body: unknown): T {
   const decoded = v.safeParse(schema, body)
   if (decoded.success) return decoded.output

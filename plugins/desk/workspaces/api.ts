@@ -127,7 +127,7 @@ export const WorkspaceErrors = defineErrors({
 export const REFERENCE_ERRORS = [
   WorkspaceErrors.workspace_not_found,
   WorkspaceErrors.workspace_invalid,
-  // The root leads to that of another workspace now.
+  // The root resolves to the root of another workspace.
   WorkspaceErrors.workspace_exists,
   WorkspaceErrors.workspace_path_relative,
   WorkspaceErrors.workspace_root_invalid,

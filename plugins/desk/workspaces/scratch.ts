@@ -29,7 +29,8 @@ export class Scratch {
   async use(): Promise<StoredWorkspace> {
     const { rootDir } = this
     const { actor, clock, db, needs } = this.kernel
-    // Each run of a global job or trigger comes here: a look at the folder costs less than two turns of the thread pool.
+    // Synchronous, because every run of a global job or trigger checks the folder: the call costs less than two trips through the
+    // thread pool.
     if (!isDirectory(rootDir)) await mkdir(rootDir, { recursive: true, mode: 0o700 }).catch(() => {})
     if (!isDirectory(rootDir))
       throw WorkspaceErrors.workspace_root_invalid(`${rootDir} must be a directory for the workspace ${SCRATCH_NAME}`)

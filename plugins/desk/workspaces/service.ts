@@ -129,7 +129,7 @@ export class WorkspacesService implements WorkspacesApi {
         throw WorkspaceErrors.workspace_exists(`${known.rootDir} is the workspace ${known.name} (${known.id}) already`)
       },
     })
-    // Until now it was registered by a command only: mark it as chosen by a person.
+    // A command had registered the workspace before: a person's choice is recorded in it.
     return made.isChosen ? made : this.#change(made, body, actor)
   }
 

@@ -179,7 +179,8 @@ export class AuditService {
     return digestOf(this.#state.key, this.kernel.redact.value(inOrder))
   }
 
-  // Each member by its name: every change of a record pays for it, and a spread costs more than the rest.
+  // Every member is listed, because a spread would cost more than the rest of this call, which each change of a record
+  // makes.
   #append(t: Tx, actor: Acting, entry: Partial<NewEntry> & Pick<NewEntry, 'action' | 'subject'>): void {
     const { cause, onBehalfOf } = actor
     const known = cause === undefined ? undefined : this.#requests.get(cause)

@@ -16,7 +16,7 @@ export default definePlugin({
   errors: [EventErrors],
   events: [RecordPut, RecordDeleted, PluginLoaded, PluginFailed, PluginUnloaded],
   settings: Object.values(EventSettings),
-  // These tables used to belong to the kernel.
+  // Homes of earlier versions have these tables in the kernel's stream.
   inherits: [{ stream: 'kernel', prefixes: ['kernel_event', 'kernel_cursor'], migrations: eventMigrations }],
   // Positions in its journal belong to the database.
   ofCatalog: ['events'],

@@ -40,7 +40,8 @@ export function newRow(
   options: EmitOptions,
 ): Omit<EventRow, 'seq'> {
   const { kind, id, cause, origin, onBehalfOf } = options.actor ?? pluginActor('kernel')
-  // Each member by its name: every change of a record pays for it, and a spread costs more than the rest.
+  // Every member is listed, because a spread would cost more than the rest of this call, which each change of a record
+  // makes.
   return {
     id: event.id,
     at: event.at,

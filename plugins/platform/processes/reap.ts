@@ -72,7 +72,8 @@ export function planReap(facts: ReapFacts): ReapPlan {
   for (const info of left.values()) {
     const leader = processes.get(info.group)
     const members = living.filter(({ group }) => group === info.group)
-    // To the system call groups 0 and 1 mean the own group and every process; they can occur in containers.
+    // For the kill system call, group 0 is the caller's own group and 1 is every process; containers can have such
+    // groups.
     const whole =
       info.group > 1 && (!leader || leader.ended || left.has(leader.pid)) && !members.some(m => spared.has(m.pid))
     if (whole) targets.set(-info.group, members)
@@ -94,7 +95,7 @@ function some<T>(all: Iterable<T>, wanted: (one: T) => boolean): boolean {
 function sparedBy({ processes, self, ownChildren, isMarked }: ReapFacts) {
   const ancestors = new Set<number>()
   for (let at: number | undefined = self; at && !ancestors.has(at); at = processes.get(at)?.parent) ancestors.add(at)
-  // Children of a marked process are marked too, so the mark does not say which daemon left them.
+  // Children of a marked process are marked too, so the mark does not identify the daemon that left them.
   const below = new Set(ownChildren || isMarked(self) ? [self] : [])
   for (let grown = below.size > 0; grown; ) {
     const found = [...processes.values()].filter(({ pid, parent }) => below.has(parent) && !below.has(pid))
@@ -128,9 +129,12 @@ export interface Hunt {
 const giveUpMs = 6000
 /** Signals per turn of the event loop; processes are inspected again before each one. */
 const SIGNALS_A_TURN = 20
-/** Plans per turn of the event loop, for callers that share a look. */
+/** Plans per turn of the event loop, for callers that share a snapshot. */
 const PLANS_A_TURN = 20
-/** Consecutive looks without a match that prove that none is left, before and after one was found: a look is not instantaneous. */
+/**
+ * Consecutive snapshots without a match that prove the absence of further processes, before and after a match. A single one does
+ * not, because reading it takes time.
+ */
 const sureAfter = { none: 2, some: 4 }
 
 /** Ends processes for several callers, sharing the event loop. */

@@ -17,7 +17,7 @@ const live = settingsSection({ path: 'http', section: 'general', apply: 'live' }
 
 /** Settings of the TCP listener. */
 export const TcpSettings = {
-  /** `auto` is the same as true; it used to depend on whether the system reveals local users. */
+  /** `auto` is accepted from older configurations, and has the effect of true. */
   enabled: setting('enabled', v.union([v.boolean(), v.literal('auto')]), 'auto'),
   host: setting('host', HOST, 'localhost'),
   port: setting('port', PORT, 2123),

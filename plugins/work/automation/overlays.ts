@@ -22,7 +22,7 @@ export class Overlays {
     return row ? row[0] === 1 : spec.enabled
   }
 
-  /** All of them; there are few. */
+  /** All overlays; there are few. */
   all(): ReadonlyMap<string, boolean> {
     const rows = this.kernel.db.rows(`SELECT job, enabled FROM ${this.table}`)
     return new Map(rows.map(([id, enabled]: SqlValue[]) => [String(id), enabled === 1]))

@@ -142,7 +142,7 @@ export class SessionsService implements SessionsApi {
   }
 
   healthOf(id: string): SessionHealth | undefined {
-    this.context.health.note(id) // This look may be the first to see that a process is unresponsive.
+    this.context.health.note(id) // This check may be the first to find an unresponsive process.
     return this.#healthOf(id)
   }
 

@@ -275,7 +275,7 @@ export class SessionWire {
     return detailToWire(row, this.open.peek(row.id), this.context.kernel.clock.now())
   }
 
-  /** The look at the health may be the first to see that a process is unresponsive. */
+  /** The check of the health may be the first to find an unresponsive process. */
   health(row: SessionRow): SessionHealth {
     this.context.health.note(row.id)
     return healthToWire(row, this.open.peek(row.id))

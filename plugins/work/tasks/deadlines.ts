@@ -15,14 +15,14 @@ const RETRY_MS = 15_000
 export interface Deadline {
   /** The earliest deadline in the data, in epoch milliseconds; undefined: none. */
   readonly next: () => number | undefined
-  /** Handles what is due. */
+  /** Handles the expired deadlines. */
   readonly pass: () => Promise<unknown>
 }
 
 /**
- * One alarm for everything that becomes due by itself: the end of leases, blocks, reviews and budgets, and notifications that could
- * not be delivered. A change with a new deadline arms it; after each pass the next deadline is read from the data. Without a
- * deadline there is no timer.
+ * One alarm for all deadlines: the ends of leases, blocks, reviews and budgets, and the next attempt to deliver a notification. A
+ * change with a new deadline arms it; after each pass the next deadline is read from the data. Without a deadline there is no
+ * timer.
  */
 export class Deadlines {
   readonly #alarm: Alarm
@@ -64,7 +64,7 @@ export class Deadlines {
         this.log.error(`deadlines of tasks were not handled (${keys.join(', ')}): ${messageOf(error)}`)
         for (const name of NAMES) if (keys.includes(name)) this.arm(name, this.clock.now() + RETRY_MS)
       },
-      // The clock is watched only while there are deadlines. They came from the old clock, so all of them are looked at.
+      // The clock is watched only while deadlines exist. They came from the old clock, so all of them are read again.
       get setBack() {
         return alarm.size === 0 ? undefined : async () => armAll()
       },

@@ -101,7 +101,8 @@ export class TaskJournal {
     const values: SqlValue[] = []
     const marks = new Map<string, Mark>()
     let last = 0
-    // Each member by its name: every operation of a task pays for it, and spreads cost more than the rest.
+    // Every member is listed, because spreads would cost more than the rest of this call, which each operation of a
+    // task makes.
     for (let n = 0; n < events.length; n++) {
       const { who, name, at, told } = events[n] as Deferred
       const { id = '', seq = 0 } = emitted[n] ?? {}

@@ -50,7 +50,7 @@ export class Endpoint {
     return this.settings.window ?? (await this.models()).find(({ id }) => id === model)?.window ?? DEFAULT_WINDOW
   }
 
-  /** The model for one call; `progress` counts what is read of the answer. */
+  /** The model for one call; `progress` counts the bytes of the answer. */
   model(name: string, progress: ReadProgress): LanguageModel {
     const { baseUrl, apiKey } = this.settings
     if (baseUrl === undefined) throw notConfigured()

@@ -7,7 +7,7 @@ import { type Brought, beyond } from './brought.js'
 /** Items that an error names. */
 const NAMED = 5
 
-/** Where the consent to an installed extension is kept. */
+/** The store of the consents to installed extensions. */
 interface Consents {
   provenance(name: string): Provenance | undefined
 }

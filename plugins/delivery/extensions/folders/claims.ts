@@ -7,7 +7,7 @@ export interface Claimant {
   readonly name: string
   readonly key: string
   readonly link?: unknown
-  /** Stops what runs of it, with that reason. */
+  /** Stops the running parts of the extension, with that reason. */
   giveWay(why: Fault): Promise<void>
 }
 

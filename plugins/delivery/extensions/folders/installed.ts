@@ -8,12 +8,12 @@ import { Watcher } from './watcher.js'
 
 /** Extensions that are loaded concurrently. */
 const AT_ONCE = 8
-/** The service, as the folder uses it. */
+/** The part of the extensions service that the folder uses. */
 export interface FolderHost {
   readonly make: (name: string, found: Found) => Instance
   /**
-   * Whether an installation is replacing the folder: a missing folder means nothing then, and the installation looks at
-   * it afterwards.
+   * Whether an installation is replacing the folder. A missing folder is then no removal, and the installation reads
+   * the folder afterwards.
    */
   readonly isPlacing: (name: string) => boolean
   /** Whether the manifest of a folder elsewhere is cached as well. */

@@ -27,7 +27,7 @@ export interface DoorHost {
   /** Wire form of an extension. */
   readonly show: (name: string) => Extension
   /**
-   * The developer's link that a request means; undefined for the installed extension. @throws Fault
+   * The developer's link that a request refers to; undefined for the installed extension. @throws Fault
    * `extension_not_found`
    */
   readonly linked: (name: string, workspace: string | undefined) => Promise<Instance | undefined>

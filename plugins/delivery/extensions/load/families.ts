@@ -129,7 +129,7 @@ export class Families {
     return all.flatMap(({ kind, id }) => (PROCESS_KINDS.includes(kind) ? [{ kind, id, name: id, live: true }] : []))
   }
 
-  /** Removes records that its process published of families that the manifest no longer names. */
+  /** Removes records that the extension's process published for families that its manifest does not name. */
   async retract({ key, manifest }: InstalledExtension): Promise<void> {
     const { db, records } = this.kernel
     const granted: readonly string[] = (manifest.resources.publish?.families ?? []).map(one => publishFamilies[one])

@@ -1,14 +1,14 @@
 /** State of an extension's process. Times are milliseconds of the clock's `now`. */
 export type SupervisionState =
   | { readonly status: 'stopped' }
-  /** Nothing it provides is needed now. */
+  /** No plugin needs its provisions. */
   | { readonly status: 'deferred' }
   | { readonly status: 'starting' }
   /** The handshake is done; no health check has succeeded yet. */
   | { readonly status: 'ready' }
   | { readonly status: 'healthy' }
   | { readonly status: 'unhealthy'; readonly reason: string }
-  /** It failed, and the rest of it is being stopped. */
+  /** It failed, and its remaining processes are being stopped. */
   | { readonly status: 'ending'; readonly reason: string }
   | { readonly status: 'waiting'; readonly reason: string; readonly until: number }
   /** It failed too often in a row and is not restarted automatically. */

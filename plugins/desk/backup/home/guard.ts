@@ -28,8 +28,8 @@ export function readMark(home: string): HomeMark | undefined {
 export const writeMark = (home: string, mark: HomeMark): void => fileOf(home).write(mark)
 
 /**
- * Checks a home before anything in it is opened. The mark of a moved home names its former path, where no home exists any more;
- * the mark of a copied home names an original that still exists or runs.
+ * Checks a home before anything in it is opened. The mark of a moved home names its former path, where no home exists; the mark
+ * of a copied home names an original that still exists or runs.
  * @param home canonical path
  * @throws Fault `restore_unfinished`, `home_copied`
  */

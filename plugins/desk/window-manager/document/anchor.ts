@@ -11,7 +11,7 @@ import {
 import { isNormalised, overlaps } from './topology.js'
 import { attach, detach, holderOf, insert, type Mint, parentOf, replaced, tile } from './tree.js'
 
-/** Bounds for the share of a split that a restored window gets, whatever its anchor says. */
+/** Bounds for the share of a split that a restored window gets, even if its anchor has another value. */
 const [LEAST, MOST] = [0.05, 0.95]
 
 type Anchor = NonNullable<Window['return_anchor']>

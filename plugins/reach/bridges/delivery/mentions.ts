@@ -2,8 +2,8 @@
 const BREAK = '\u200b'
 
 /**
- * A text of an agent in which no name mentions everyone. Adapters know the other marks of their platforms and turn off what those
- * would resolve; this is the rule that no adapter can forget.
+ * An agent's text in which no name mentions everyone. Adapters also disable the mention syntax of their platforms; this rule
+ * holds even for an adapter that does not.
  */
 export function quiet(text: string): string {
   return text

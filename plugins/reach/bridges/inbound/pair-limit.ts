@@ -1,7 +1,7 @@
-/** Limit of messages between two parties per PAIR_MS, which people do not reach. */
+/** Limit of messages between two parties per PAIR_MS. People do not reach it. */
 export const PAIR_MESSAGES = 20
 export const PAIR_MS = 60_000
-/** Minimum number from each side, if both sides are judged alike. */
+/** Minimum number of messages from each of two programs. */
 const PAIR_EACH = 5
 /** Remembered pairs. */
 const MAX_PAIRS = 10_000

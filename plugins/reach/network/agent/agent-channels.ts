@@ -351,7 +351,7 @@ function contentOf(kind: string, body: unknown): unknown {
   return content === undefined ? text : content
 }
 
-/** Kind of a message that was sent by other means. */
+/** The kind of a message that was sent by another route. */
 function kindOf({ kind, receiver }: MessageRow, body: unknown, replyTo: string | null | undefined): CoordinationKind {
   const { intent, state } = body as { readonly intent?: unknown; readonly state?: unknown }
   if (kind === 'trace') return state === 'needs_input' ? 'blocker' : state === 'working' ? 'status' : 'result'

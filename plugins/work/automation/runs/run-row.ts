@@ -89,8 +89,8 @@ export const waitColumn = `ALTER TABLE automation_run ADD COLUMN wait_until INTE
   CREATE INDEX automation_run_waiting ON automation_run (scheduled_at, seq) WHERE wait_until IS NOT NULL;`
 
 /**
- * Runs that have a slot are counted for each claim: without reading their rows, of which a rush of jobs has a thousand. The status is
- * in the index because SQLite checks it even where the condition of the index says it.
+ * Each claim counts the runs that have a slot, from the index alone: a rush of jobs has a thousand rows. The index contains the
+ * status, because SQLite checks it although the index has the same condition.
  */
 export const slotIndex = `CREATE INDEX automation_run_slots ON automation_run (wait_until, status)
   WHERE status IN ('scheduled', 'running');`

@@ -208,7 +208,7 @@ const tasks: readonly Tap<HooksService>[] = [
           if (!service.has(OF_TASKS[name])) return
           const { task_id, run_id, reason } = payload
           const run = run_id === undefined ? undefined : service.kernel.needs.tasks.current?.run(run_id)
-          // A released run has no session any more, so the agent is taken from the actor of the event.
+          // A released run has no session, so the agent is taken from the actor of the event.
           const session = run?.session_id ?? agentSessionOfEvent({ actor })
           const agent = session === undefined ? undefined : service.session(session)?.agentName
           const isReleased = name === 'task.run_released' && typeof reason === 'string'
