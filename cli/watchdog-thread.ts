@@ -76,7 +76,7 @@ setInterval(async () => {
   looking = true
   culprit = (await whoHoldsTheMainThread()) ?? culprit ?? { owner: 'unknown', where: 'a call that does not return' }
   looking = false
-  // The main thread may have continued during the look.
+  // The main thread may have continued during the check.
   if (held >= endedAfter && Atomics.load(shared, BEATS) === lastBeat) end(culprit)
 }, tickMs)
 

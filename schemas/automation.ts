@@ -41,7 +41,7 @@ export type ListJobsQuery = v.InferOutput<typeof ListJobsQuery>
 export const ListJobsReply = v.object({ jobs: v.array(Job), page: Page })
 export type ListJobsReply = v.InferOutput<typeof ListJobsReply>
 
-/** GET of one job; POST and PATCH also return warnings about what would prevent its runs. */
+/** GET of one job; POST and PATCH also return warnings about conditions that would prevent its runs. */
 export const JobReply = v.object({ job: Job, warnings: v.optional(v.array(v.string())) })
 export type JobReply = v.InferOutput<typeof JobReply>
 

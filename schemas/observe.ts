@@ -1,4 +1,4 @@
-/** The overview of the daemon: what needs attention, what ran, and what it used. */
+/** The overview of the daemon: items that need attention, runs, and usage. */
 import * as v from 'valibot'
 import { CountMap, Integer, Timestamp } from './kernel/common.js'
 

@@ -27,8 +27,8 @@ const inFolder =
   }
 
 /**
- * Behaviours of the package's plugins that others rely on, by plugin name. A replacement must have them too. They are checked
- * through routes: those of the plugin, or those that show what it keeps.
+ * Behaviours of the package's plugins that other plugins rely on, by plugin name. A replacement must have them too. They are
+ * checked through the routes of the plugin, or through routes that show its data.
  */
 export const behaviours: Readonly<Record<string, readonly Behaviour[]>> = {
   workspaces: [

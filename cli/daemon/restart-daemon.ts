@@ -10,7 +10,7 @@ import { refuseInvalidConfig } from '../setup/offline-config.js'
 import { bringUp, type Started, shownAddress } from './start-daemon.js'
 import { stopRunning } from './stop-daemon.js'
 
-/** Milliseconds between two looks, and the time limit of a restart. */
+/** Milliseconds between two checks, and the time limit of a restart. */
 const POLL_MS = 50
 const WAIT_MS = 90_000
 

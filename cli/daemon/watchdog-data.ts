@@ -13,7 +13,7 @@ export interface WatchdogData {
 export const BEATS = 0
 /** 1 after a stop request. */
 export const STOPPING = 1
-/** Longest delay of the event loop since the last look, in milliseconds. */
+/** Longest delay of the event loop since the last sample, in milliseconds. */
 export const DELAY = 2
 /** Megabytes of the heap of the main thread. */
 export const HEAP = 3

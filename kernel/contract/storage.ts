@@ -97,7 +97,7 @@ export interface Room {
 
 /** Free space for writing; kernel/store/README.md, "A full disk". */
 export interface DiskRoom {
-  /** False while space is short, as of the last look. */
+  /** False while space is short, as of the last check. */
   readonly writable: boolean
   /** Bytes that are free now; Infinity when the system does not say. */
   look(): Promise<number>

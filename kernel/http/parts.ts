@@ -26,7 +26,7 @@ const part = <O extends PartOptions>(
   { dependencies = [], ...meta }: Pick<PluginMetadata, 'dependencies' | 'encapsulate'>,
   set: (app: FastifyInstance, options: O) => void,
 ) =>
-  // Async, because Avvio does not catch what a synchronous function throws, and a route may be refused.
+  // Async, because Avvio does not catch synchronous errors, and a route may be refused.
   fastifyPlugin(async (app: FastifyInstance, options: O) => set(app, options), {
     fastify: '5.x',
     name,

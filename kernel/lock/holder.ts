@@ -95,7 +95,7 @@ const descriptorsOf = (pid: number): string[] => attempt(() => readdirSync(`/pro
 
 const linesOf = (file: string): string[] => (attempt(() => readFileSync(file, 'utf8')) ?? '').split('\n')
 
-/** Undefined on errors: a process may end during the look, or belong to another user. */
+/** Undefined on errors: a process may end during the scan, or belong to another user. */
 function attempt<T>(fn: () => T): T | undefined {
   try {
     return fn()

@@ -45,7 +45,7 @@ export type UpdateExtensionBody = v.InferOutput<typeof UpdateExtensionBody>
 export const PreviewInstallBody = v.strictObject({ ...InstallExtensionBody.entries, name: text })
 export type PreviewInstallBody = v.InferOutput<typeof PreviewInstallBody>
 
-/** One part of an extension: what it runs, contacts and receives. */
+/** One part of an extension, with its command, addresses and secrets. */
 export const Brought = v.object({
   kind: v.string(),
   name: v.string(),

@@ -17,7 +17,10 @@ export type ListInteractionsQuery = v.InferOutput<typeof ListInteractionsQuery>
 export const ListInteractionsReply = v.object({ interactions: v.array(PendingInteraction) })
 export type ListInteractionsReply = v.InferOutput<typeof ListInteractionsReply>
 
-/** GET …/interactions/{interaction_id}: complete while it is pending, afterwards only what the journal keeps. */
+/**
+ * GET …/interactions/{interaction_id}: complete while it is pending, afterwards only the members that the journal
+ * stores.
+ */
 export const InteractionReply = v.object({ interaction: PendingInteraction })
 export type InteractionReply = v.InferOutput<typeof InteractionReply>
 

@@ -5,7 +5,7 @@ import type { DaemonLog } from '../daemon-log.js'
 import type { ServiceManager } from './manager.js'
 
 const LOOK_MS = 500
-/** Extension of the stop timeout per look: many times the pause between two looks. */
+/** Extension of the stop timeout at each check: many times the pause between two checks. */
 const EXTEND_MS = 30_000
 
 /**

@@ -4,7 +4,10 @@ import { type AnnotationKind, annotationOf } from './kind.js'
 
 export const RunsCode: AnnotationKind<boolean> = { of: 'runs-code@1', schema: v.boolean() }
 
-/** Declares whether a route can start code on this machine or decide what may start. Default: every method except GET can. */
+/**
+ * Declares whether a route can start code on this machine or change the code that may start. Default: every method except GET
+ * can.
+ */
 export const runsCode = (can: boolean): Annotation => ({ of: RunsCode.of, data: can })
 
 /** Whether a route can start code on this machine, as declared or by the default for its method. */

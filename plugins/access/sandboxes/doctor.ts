@@ -5,7 +5,7 @@ import type { Support } from './probe.js'
 
 const item = { id: 'sandboxes', category: 'sandboxes', title: 'Sandboxes' }
 
-/** Doctor items: whether sandboxes work, and what weakens them. */
+/** Doctor items: whether sandboxes work, and settings that weaken them. */
 export function sandboxItems(found: {
   /** Undefined while the probe is running. */
   readonly support: Support | undefined

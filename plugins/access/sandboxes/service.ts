@@ -153,7 +153,7 @@ export class SandboxesService {
     await this.#guards.release(id, () => this.#closed(id))
   }
 
-  /** Doctor items: whether sandboxes work, and what weakens them. */
+  /** Doctor items: whether sandboxes work, and settings that weaken them. */
   async check(): Promise<DiagnosticItem[]> {
     const support = await within(this.kernel.clock, CHECK_MS, this.support()).catch(() => undefined)
     const { config } = this.kernel

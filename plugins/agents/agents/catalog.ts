@@ -24,8 +24,8 @@ export interface CatalogFor {
 }
 
 /**
- * Filters a listing. Facets count what the filters leave, before the page is cut.
- * @throws Fault `agent_cursor_invalid`, `agent_activity_unavailable`.
+ * Filters a listing. Facets count the remaining agents before the page is cut. @throws Fault `agent_cursor_invalid`,
+ * `agent_activity_unavailable`.
  */
 export function catalogPage(
   { agents, categories }: Listing,

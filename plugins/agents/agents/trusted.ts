@@ -29,7 +29,7 @@ export async function checkTrusted(
     ...(command === undefined ? [] : ['a command']),
     ...(hooks.length > 0 ? ['hooks'] : []),
     ...(mcpServers.length > 0 ? ['MCP servers'] : []),
-    // In this mode the prompt alone decides what runs.
+    // In this mode no person approves the commands that the prompt requests.
     ...(permissions === 'approve-all' ? ['permissions approve-all'] : []),
   ]
   if (runs.length === 0 || (await trust.allows(workspace))) return

@@ -68,7 +68,7 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
     return snapshot
   }
 
-  /** The text of the file, also when it is invalid: an editor needs what is there. */
+  /** The text of the file, also when it is invalid: an editor needs the stored text. */
   async text(agent: string, workspace: Workspace | undefined): Promise<SidecarTextReply> {
     const location = await this.#find(agent, workspace)
     const source = 'by' in location ? await this.locations.read(location, agent) : undefined

@@ -12,7 +12,7 @@ export function textOf(value: unknown): string | undefined {
   return text
 }
 
-/** The values of all settings at the last look, to detect changes. */
+/** The values of all settings at the last comparison, to detect changes. */
 export class InForce {
   /** JSON by path. */
   readonly #values = new Map<string, string | undefined>()
@@ -30,7 +30,7 @@ export class InForce {
    * @param anew settings that are new or have another owner; no other setting changes together with them
    */
   hasChanged(known: readonly Setting[], anew: readonly Setting[]): boolean {
-    // A start adopts the settings plugin by plugin: looking at all of them each time would take a tenth of it.
+    // A start adopts the settings plugin by plugin: comparing all of them each time would take a tenth of it.
     const changed = this.#refresh(anew.length > 0 ? anew : known)
     const isSame = anew.length === 0 && known === this.known
     this.known = known

@@ -21,9 +21,9 @@ export const DiskLimits = {
    * again at once.
    */
   enough: 40 * MIB,
-  /** Age up to which the last look is still valid. */
+  /** Age up to which the result of the last check is valid. */
   freshMs: 250,
-  /** Interval between looks without writes: the first with less than `plenty` free space, else the second. */
+  /** Interval between checks without writes: the first with less than `plenty` free space, else the second. */
   pollMs: [1000, 10_000],
   plenty: 1024 * MIB,
   /** Pause between two attempts of a write on a full disk. */

@@ -18,7 +18,7 @@ export class DiskService {
     return [diskItem(free, this.#disk.writable)]
   }
 
-  /** Parts of the status member `health`, from one look: persistence is degraded while nothing can be written. */
+  /** Parts of the status member `health`, from one check: persistence is degraded while nothing can be written. */
   async health(): Promise<{ disk: DiskHealth; persistence?: { status: 'degraded' } }> {
     const disk = await diskHealth(this.#disk)
     return disk.status === 'ok' ? { disk } : { disk, persistence: { status: 'degraded' } }

@@ -31,7 +31,7 @@ export class ManagedProcess implements ProcessHandle {
   #stopping: Promise<void> | undefined
   #watch: Timer | undefined
   /**
-   * Start times of the group's members at the last look, by pid. Undefined while the leader lives, because its group's number
+   * Start times of the group's members at the last check, by pid. Undefined while the leader lives, because its group's number
    * cannot be reused then.
    */
   #members: ReadonlyMap<number, string> | undefined
@@ -146,7 +146,7 @@ export class ManagedProcess implements ProcessHandle {
     await this.#inspectGroup()
   }
 
-  /** Looks repeatedly, with growing pauses, until the group is empty. */
+  /** Checks the group repeatedly, with growing pauses, until it is empty. */
   async #watchGroup(pause: number): Promise<void> {
     await this.#inspectGroup()
     if (!this.#isLeft) return
@@ -160,21 +160,21 @@ export class ManagedProcess implements ProcessHandle {
     if (this.#leaderEnded) await this.#inspectGroup()
     if (!this.#isLeft) return
     this.system.signal(-this.pid, name)
-    // The end is near: look often again.
+    // The end is near: check often again.
     if (this.#leaderEnded) await this.#watchGroup(1)
   }
 
   /**
-   * Finds out whether the group of an ended leader is empty, and still the same group. The number of an empty group is only reused
-   * after all others, which takes longer than a look.
+   * Finds out whether the group of an ended leader is empty, and still the same group. The number of an empty group is only
+   * reused after all others, which takes longer than a check.
    */
   async #inspectGroup(): Promise<void> {
     if (!this.#leaderEnded || !this.#isLeft) return
     let members: ProcessDetails[] = []
-    // A member that forks and ends during a look can be missed once.
+    // A check can miss a member that forks and ends meanwhile.
     for (let looks = 0; looks < 2 && members.length === 0 && this.system.signal(-this.pid, 0); looks++)
       members = await this.#livingMembers()
-    // One known member proves that the group was never empty. At the first look the leader has just ended.
+    // One known member proves that the group was never empty. At the first check the leader has just ended.
     const same =
       this.#members === undefined ||
       members.some(proc => this.#members?.get(proc.pid) === proc.startTime || this.isMarked(proc))

@@ -175,7 +175,7 @@ async function endLeft(system: ProcessSystem, hunt: Hunt, inLine: () => Promise<
     return { processes, rows, self, isMarked, ownChildren: hunt.ownChildren(), known: new Set(known.keys()) }
   }
   const send = ({ target, ends }: ReapPlan['targets'][number], name: NodeJS.Signals) => {
-    // Since the look the number may have been reused.
+    // Since the snapshot the number may have been reused.
     const isSame = (info: ProcessInfo) => {
       const now = system.inspect(info.pid)
       return now !== undefined && identityOf(now) === identityOf(info) && (target > 0 || now.group === -target)

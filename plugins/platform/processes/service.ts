@@ -12,7 +12,9 @@ export interface ProcessesOptions {
   readonly cgroup?: boolean
 }
 
-/** Milliseconds for the end of all processes: 10 s for a group, half a second for processes that left it, and another look. */
+/**
+ * Milliseconds for the end of all processes: 10 s for a group, half a second for processes that left it, and another snapshot.
+ */
 const END_MS = 20_000
 
 type ProcessesNeeds = { readonly report: typeof Faults }

@@ -87,7 +87,7 @@ export function createSpawner(options: SpawnerOptions) {
     const mark = markFor(home, number)
     const ownId = processId(number)
     const isMarked = (proc: ProcessDetails) => proc.mark === mark || proc.processId === ownId
-    // On other systems processes that left a group cannot be recognized, and a look would start a process.
+    // On other systems processes that left a group cannot be recognized, and a snapshot would start a process.
     const snapshot = platform === 'linux' ? system.snapshot : async () => new Map()
     const endStrays = () =>
       reaper.endLeft({ rows: [], isMarked, ownChildren: () => false, snapshot, termMs: termMs.strays })

@@ -7,7 +7,7 @@ export interface ProcessSystem {
   readonly self: number
   /** The current state of one process. */
   inspect(pid: number): ProcessInfo | undefined
-  /** All processes. Calls within 10 ms share one look, which yields to the event loop. */
+  /** All processes. Calls within 10 ms share one snapshot, which yields to the event loop. */
   snapshot(): Promise<Processes>
   /** All processes, the newest first, each passed on at the moment it was read. */
   walk(visit: (proc: ProcessDetails) => void): Promise<Processes>
@@ -15,7 +15,7 @@ export interface ProcessSystem {
   signal(target: number, signal: NodeJS.Signals | 0): boolean
 }
 
-/** Milliseconds in which calls share one look at all processes: hundreds may end at once. */
+/** Milliseconds in which calls share one snapshot of all processes: hundreds may end at once. */
 const lookMs = 10
 
 /** The machine that this process runs on. */
@@ -39,7 +39,7 @@ export function hostSystem(): ProcessSystem {
   }
 }
 
-/** Shares one look among all calls until it begins. */
+/** Shares one snapshot among all calls until it begins. */
 function shared(snapshot: () => Promise<Processes>, clock: Clock): () => Promise<Processes> {
   let next: Promise<Processes> | undefined
   return () => {

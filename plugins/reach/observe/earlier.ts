@@ -22,14 +22,14 @@ export class EarlierDays {
 
   constructor(private readonly time: LocalTime) {}
 
-  /** As `usage` of sessions. */
+  /** The usage of sessions since a day; earlier days come from the cache. */
   usage(past: SessionsApi['past'], from: string, now: number, workspaceId: string | undefined): AgentDay[] {
     const today = this.time.day(now)
     const { usage } = this.#summary(past, from, now, workspaceId)
     return [...usage.filter(({ day }) => day >= from), ...past.usage(today, today, workspaceId)]
   }
 
-  /** As `longest` of sessions. */
+  /** The longest session since a time; earlier days come from the cache. */
   longest(
     sessions: Pick<SessionsApi, 'past' | 'get'>,
     since: number,

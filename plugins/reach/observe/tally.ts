@@ -45,7 +45,7 @@ export const RUN_ENDS: Readonly<Record<string, keyof DayCounts>> = {
   'task.run_canceled': 'runs_canceled',
 }
 
-/** Events whose payload determines what they count as. */
+/** Events whose payload determines their counter. */
 export const DECIDED_BY_PAYLOAD = ['automation.run.ended', 'task.status_changed', 'task.canceled'] as const
 
 /** Length in milliseconds of the slots that events are summed by: days and hours of every time zone begin with one. */

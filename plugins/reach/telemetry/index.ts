@@ -13,7 +13,7 @@ import { restarting, settings } from './settings.js'
 
 const { contribute, tap } = surfaceOf<TelemetryService>()
 
-/** Metrics for a monitoring system, counted as things happen, and traces for a configured collector. */
+/** Metrics for a monitoring system, updated by events, and traces for a configured collector. */
 export default definePlugin({
   name: 'telemetry',
   version: '0.1.0',

@@ -27,7 +27,7 @@ export const sessionRows = table('sessions_session', {
   /** 1 when the last process advertised session loading. */
   supports_load: integer().nullable(),
   epoch: integer(),
-  /** Size of the journal at the last look. */
+  /** Size of the journal when it was last read. */
   journal_bytes: integer(),
   cause: text().nullable(),
   /** A {@link Digest} as JSON; null: nothing was counted yet. */

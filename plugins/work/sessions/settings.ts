@@ -50,7 +50,7 @@ export const SessionSettings = {
   silenceNotice: duration('session.supervision.silence_notice_after', '20s'),
   inactivityWarning: duration('session.supervision.inactivity_warning_after', '15m'),
   inactivityTimeout: duration('session.supervision.inactivity_timeout', '30m'),
-  /** Time after which a process in state `T` is ended; the first of three looks in that time already reports it. 0: never. */
+  /** Time after which a process in state `T` is ended; the first of three checks in that time already reports it. 0: never. */
   frozenAfter: duration('session.supervision.frozen_after', '18s'),
   /** Time after which the process of an idle session is ended. 0: never. */
   idleProcess: duration('session.idle_process_timeout', '30m'),

@@ -177,7 +177,7 @@ export class SessionTable {
     return this.#rows.get(id) !== undefined
   }
 
-  /** Keeps the row of an archived session for those who read it. It cannot be changed. */
+  /** Keeps the row of an archived session for readers. It cannot be changed. */
   lend(row: SessionRow): void {
     this.#lent.delete(row.id)
     this.#lent.set(row.id, row)

@@ -259,7 +259,7 @@ function failureOf(row: SessionRow): SessionFailure | undefined {
   }
 }
 
-/** Sessions in the form of the contract, with what their in-memory part knows. */
+/** Wire forms of sessions, including their in-memory state. */
 export class SessionWire {
   constructor(
     private readonly context: Pick<SessionsContext, 'health' | 'kernel'>,

@@ -29,7 +29,7 @@ export interface Brought {
   readonly given?: readonly string[]
   /** Name of its sandbox profile. */
   readonly sandbox?: string
-  /** For people: when it runs, or what it may do. */
+  /** For people: the time at which the item runs, or its permissions. */
   readonly about?: string
 }
 

@@ -110,7 +110,7 @@ export class LogRing {
     return true
   }
 
-  /** The output is over. An unfinished line ends before what may be the first half of a value to hide. */
+  /** The output is over. An unfinished line is cut where the first half of a secret may begin. */
   end(): void {
     const stream = this.#secrets.stream()
     stream.push(this.#rest)

@@ -2,7 +2,7 @@ import type { Plugin, PluginKernel } from '../../../../kernel/plugin.js'
 import { annotated } from '../version-one/routes.js'
 import { readSources } from './sources.js'
 
-/** Removed hooks of the kernel. Their first entry won, which was never one of an extension. */
+/** Removed hooks of the kernel. Only their first entry had an effect, and it never belonged to an extension. */
 const GONE = ['reply', 'encode']
 
 /** Former members of the kernel, with their replacements. */

@@ -4,7 +4,10 @@ import { publishFamilies, type SourceTier } from '../manifest/manifest.js'
 import { type Consent, hostMethods } from '../manifest/permissions.js'
 import type { SubprocessLimits } from './settings.js'
 
-/** Consents of every marketplace extension: reading, and its own data. Extensions of other tiers get what they declare. */
+/**
+ * Consents of every marketplace extension: reading, and its own data. Extensions of other tiers get the consents that they
+ * declare.
+ */
 export const MARKETPLACE_CONSENTS: readonly Consent[] = [
   'logs.read',
   'memory.read',

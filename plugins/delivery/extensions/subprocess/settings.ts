@@ -11,7 +11,7 @@ const setting = <T>(path: string, schema: v.GenericSchema<unknown, T>, value: T)
   apply: 'restart-required',
 })
 
-/** Limits on what extension processes may publish, how often, and how long they may take. */
+/** Limits on calls of extension processes, and on the records that they publish. */
 export const SubprocessSettings = {
   /** Timeout of one call of a process's method in milliseconds, unless the caller sets one. */
   callTimeout: setting('extensions.call_timeout', v.pipe(Duration, v.minValue(100)), 60_000),

@@ -7,7 +7,7 @@ const LINES_A_TURN = 8
 const MS_A_TURN = 5
 /** Maximum rate of lines; a protocol between two programs stays far below. */
 const MOST_LINES = { burst: 200_000, perSecond: 2_000 }
-/** Lines per second that may be no message: a server may write a log there all day. */
+/** Invalid lines per second that are tolerated: a server may write its log to the same output. */
 const JUNK_A_SECOND = 1
 
 const clock = systemClock()
@@ -56,7 +56,7 @@ export async function readLines(stream: Readable, reader: LineReader): Promise<v
   if (reader.unfinished && rest !== '') pass(rest)
 }
 
-/** Counts lines, and consecutive lines that are no message. */
+/** Counts lines, and consecutive lines without a message. */
 class Pace {
   readonly #lines = new TokenBucket(MOST_LINES, clock)
   #junk: TokenBucket | undefined

@@ -22,8 +22,8 @@ export class PairLimit {
   readonly #pairs = new Map<string, Pair>()
 
   /**
-   * Records a message from a sender. All messages of a declared program count; of others only those that follow an
-   * answer of ours, so that a person who writes many lines is not stopped.
+   * Records a message from a sender. All messages of a declared program count. From any other sender, only a message
+   * after one of our answers counts, so that a person who writes many lines is not stopped.
    */
   came(key: string, isProgram: boolean, now: number): Pace {
     const pair = this.#of(key, now)

@@ -24,5 +24,5 @@ export function routeOf({ group_id, peer_id, thread_id }: BridgeAddress): string
   return thread_id === undefined ? chat : `${chat}/thread:${escaped(thread_id)}`
 }
 
-/** Escapes only what would be read as another part of a route, so that it stays readable. */
+/** Escapes only characters that separate the parts of a route, so that it stays readable. */
 const escaped = (text: string): string => text.replace(/[/%\s]/g, encodeURIComponent)

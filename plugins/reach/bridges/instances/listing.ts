@@ -45,7 +45,7 @@ export async function listBridges(
     const { status } = instanceOf(record, instances.state(record.id))
     const isOfPlatform = !query.platform || spec.platform === query.platform
     const isOfStatus = !query.status || status === query.status
-    // A facet counts what selecting its value would show.
+    // The facet of a value counts the rows that the list has with this value selected.
     if (isOfStatus) platforms[spec.platform] = (platforms[spec.platform] ?? 0) + 1
     if (isOfPlatform) statuses[status]++
     if (isOfPlatform && isOfStatus) found.push({ record, position: positionOf(record) })

@@ -101,7 +101,9 @@ export class Offers {
     this.#takenOffers.disconnected()
   }
 
-  /** @returns `held`, or what happens to the message immediately */
+  /**
+   * @returns `held`: the attempt is requested from its origin; `again`: the server delivers the message again; `drop`
+   */
   async offered(daemon: string, data: Uint8Array, held: Held): Promise<'held' | 'again' | 'drop'> {
     const found = opened(this.kernel.db, this.#signer, ['svc-offer/v1'], daemon, data)
     if (found.state === 'own') return 'again'

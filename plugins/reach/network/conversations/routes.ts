@@ -53,7 +53,7 @@ interface Conversation {
   readonly summary: string
   readonly many: { readonly reply: v.GenericSchema; readonly view: CliView }
   readonly one: { readonly reply: v.GenericSchema; readonly view: CliView }
-  /** Limits the query to what the caller may see. */
+  /** Limits the query to conversations that the caller may see. */
   readonly visible: (service: NetworkService, query: ListContainersQuery, actor: Actor) => ListContainersQuery
   /** @throws Fault `conversation_not_found` */
   readonly row: (

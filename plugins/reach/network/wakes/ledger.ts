@@ -25,8 +25,8 @@ export function exhaustedBy(spent: Readonly<Spent>, bounds: Bounds): Dimension |
 }
 
 /**
- * Reservation for one more wake: the longest turn and an equal share of the tokens, never more than what remains. The
- * budget must not be exhausted, so that the reservation is positive.
+ * Reservation for one more wake: the longest turn and an equal share of the tokens, never more than the remaining
+ * budget. The budget must not be exhausted, so that the reservation is positive.
  */
 export function reservationOf(spent: Readonly<Spent>, bounds: Bounds): Omit<Spent, 'wakes'> {
   const share = (most: number, used: number) => Math.min(Math.ceil(most / bounds.maxWakes), most - used)

@@ -53,7 +53,9 @@ export class Mishaps {
     }
   }
 
-  /** Doctor: reports what no other probe finds. The automation plugin reports jobs whose latest run failed. */
+  /**
+   * Doctor items of mishaps without a probe of their own. The automation plugin reports jobs whose latest run failed.
+   */
   findings(): DiagnosticItem[] {
     return this.#unseen()
       .filter(({ mishap }) => mishap !== 'failed')

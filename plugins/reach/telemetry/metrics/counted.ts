@@ -33,7 +33,7 @@ class SeriesOf<T> {
   }
 }
 
-/** A counter updated as things happen; labels are given in declaration order. */
+/** A counter that events increment; labels are given in declaration order. */
 export class Counter {
   readonly #series
 
@@ -48,7 +48,7 @@ export class Counter {
   readonly read = (): Sample[] => this.#series.entries().map(({ labels, of }) => ({ labels, value: of.n }))
 }
 
-/** A histogram updated as things happen. */
+/** A histogram that events fill. */
 export class Histogram {
   readonly #series
   readonly #bounds: readonly number[]

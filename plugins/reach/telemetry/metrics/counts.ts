@@ -18,7 +18,7 @@ const RUN_ENDS: Readonly<Record<string, string>> = {
 }
 const METHODS = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'])
 
-/** Counts updated as things happen, each by a lookup and an addition. */
+/** Metrics that events update, each by a lookup and an addition. */
 export class Counts {
   readonly requests = new Counter(declared.requests)
   readonly requestSeconds = new Histogram(declared.requestSeconds)

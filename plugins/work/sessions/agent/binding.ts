@@ -113,7 +113,10 @@ export class AgentBinding implements Watched {
     return this.#running && pulseOf(this.#running.agent.handle.pid)
   }
 
-  /** Consecutive looks at which the process was unresponsive, once it counts as stale; undefined when it runs or there is none. */
+  /**
+   * The number of consecutive checks that found the process unresponsive, once it is stale; undefined when it responds or there
+   * is none.
+   */
   get standstill(): { readonly looks: number } | undefined {
     this.context.watch.look()
     return this.#looks.isStale ? { looks: this.#looks.failed } : undefined
@@ -153,7 +156,7 @@ export class AgentBinding implements Watched {
     if (runs) this.#looks.alive()
     else {
       this.#looks.stoodStill(this.context.health.staleAfterMs)
-      // While a turn runs, its supervision looks more often and ends an unresponsive process itself.
+      // During a turn, its supervision checks more often and ends an unresponsive process itself.
       if (!this.owner.turn) this.#failed(this.#looks.failed, false)
     }
     if (this.#looks.isStale !== before) this.context.health.note(this.owner.id)
@@ -363,13 +366,13 @@ export class AgentBinding implements Watched {
   }
 }
 
-/** Results of the periodic looks at a process between turns. */
+/** Results of the periodic checks of a process between turns. */
 class Looks {
   /** Monotonic time of the last sign of life. */
   #seenAt = 0
   /** The same in epoch milliseconds, for people. */
   presentAt = 0
-  /** Consecutive looks at which the process was unresponsive. */
+  /** Consecutive checks that found the process unresponsive. */
   failed = 0
   isStale = false
 

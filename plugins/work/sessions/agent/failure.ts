@@ -196,13 +196,13 @@ function readStat(pid: number): Stat[] {
 
 /** Looks within the time after which an unresponsive process is stale. */
 const LOOKS = 3
-/** Milliseconds for which the result of a look is reused. */
+/** Milliseconds for which the result of a check is reused. */
 const FRESH_MS = 500
 
 /** A watched process, with its process group. */
 export interface Watched {
   readonly group: number
-  /** Receives the result of a look: whether the process runs. */
+  /** Receives the result of a check: whether the process runs. */
   looked(runs: boolean): void
 }
 
@@ -215,7 +215,7 @@ export class ProcessWatch {
   #timer: Timer | undefined
   #lookedAt = Number.NEGATIVE_INFINITY
 
-  /** @param staleAfterMs read before each look */
+  /** @param staleAfterMs read before each check */
   constructor(
     private readonly clock: Clock,
     private readonly staleAfterMs: () => number,
@@ -231,7 +231,7 @@ export class ProcessWatch {
     if (this.#watched.size === 0) this.close()
   }
 
-  /** Looks now, unless the last look is recent enough. */
+  /** Checks now, unless the last check is recent enough. */
   look(): void {
     const now = this.clock.monotonic()
     if (this.#watched.size === 0 || now - this.#lookedAt < FRESH_MS) return

@@ -40,7 +40,7 @@ export interface SessionArchiveOptions {
   readonly days: () => number
   /** Why a session that is old enough stays; undefined: nothing needs it in the catalog. */
   readonly isNeeded: (row: SessionRow) => Promise<boolean>
-  /** The rows of a session were moved by this transaction, so that what was read of them is outdated. */
+  /** Called in the transaction that moves a session: data read from its rows is outdated. */
   readonly moved: (id: string) => void
 }
 
@@ -304,7 +304,7 @@ function deleteRows(t: Tx, id: string): void {
   for (const [table, column] of MOVED) t.run(`DELETE FROM ${table} WHERE ${column} = ?`, [id])
 }
 
-/** Adds a session to (1) or removes it from (-1) what its segment adds up to. */
+/** Adds a session to (1) or removes it from (-1) the totals of its segment. */
 function count(t: Tx, segment: number, row: SessionRow, by: 1 | -1): void {
   const { workspace_id: workspaceId, agent_name: agent, created_at: created, last_activity_at: active } = row
   const failed = row.failure_kind === null ? 0 : by

@@ -1,8 +1,8 @@
 import { SegmentIndex } from '../../../desk/archives/api.js'
 
 /**
- * The segment of each session in the archive, and for each segment what its sessions of one agent and workspace add up to. Times in
- * epoch milliseconds; `newest_*` are upper bounds, because a session that was brought back does not lower them.
+ * The segment of each session in the archive, and the totals of each segment by agent and workspace. Times in epoch
+ * milliseconds; `newest_*` are upper bounds, because a session that was brought back does not lower them.
  */
 export const ARCHIVED_TABLES = `
 CREATE TABLE sessions_archived_session (id INTEGER PRIMARY KEY NOT NULL, segment INTEGER NOT NULL) STRICT;

@@ -226,7 +226,7 @@ export class LiveSession implements BindingOwner {
       turn.request.ends?.(t, outcome.status)
       counting(context, row, log.digest)(t)
     })
-    // Awaited by those who wait for the end, but not by the next turn, whose own writes follow these in order.
+    // Callers that wait for the end await this write. The next turn does not, because its own writes follow these in order.
     written.catch(() => {})
     const known = outcome.status === 'failed' ? outcome.failure : undefined
     let stopped: Promise<void> | undefined

@@ -23,7 +23,7 @@ export interface Supervised {
   say(type: 'runtime_warning' | 'runtime_progress', content: EventContent): void
   /** A time limit was exceeded: the turn is to be canceled. Supervision ends. */
   expired(limit: 'activity_timeout' | 'turn_timeout'): void
-  /** The processes were unresponsive at this number of consecutive looks. Only the last look ends the turn. */
+  /** The processes were unresponsive at this number of consecutive checks. Only the last check ends the turn. */
   stoodStill(looks: number, isLast: boolean): void
   /** The processes are stopped, so a cancel would not reach them. Supervision ends. */
   frozen(): void
@@ -41,7 +41,7 @@ export class Supervision {
   #beats = 0
   #frozenLooks = 0
   #lookedAt: number
-  /** CPU time at the last look; undefined when no look was needed. */
+  /** CPU time at the last check; undefined when it was not needed. */
   #cpuMs: number | undefined
   #timer: { cancel(): void } | undefined
 
@@ -143,17 +143,17 @@ export class Supervision {
     const { silenceNotice } = this.turn.limits
     if (silenceNotice === 0 || this.#saidSilent) return Number.POSITIVE_INFINITY
     const left = silenceNotice - (now - this.#heard)
-    // The end of a tool begins a new silence, which the next look sees.
+    // The end of a tool begins a new silence, which the next check sees.
     return left <= 0 && this.turn.toolRuns() ? Number.POSITIVE_INFINITY : left
   }
 
-  /** Milliseconds between two looks at the processes; infinite when no limit needs them. */
+  /** Milliseconds between two checks of the processes; infinite when no limit needs them. */
   #lookEvery(): number {
     const wanted = [this.turn.limits.frozenAfter, this.turn.limits.inactivityTimeout].filter(limit => limit > 0)
     return Math.min(...wanted) / LOOKS
   }
 
-  /** Only processes without output since the last look can be frozen, or work silently. */
+  /** Only processes without output since the last check can be frozen, or work silently. */
   #inspect(now: number): void {
     const since = this.#lookedAt
     const before = this.#cpuMs
