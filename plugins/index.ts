@@ -179,8 +179,8 @@ export const inTree: readonly Plugin[] = [
 markInTree(inTree)
 
 /**
- * Ports on the files of a home: `config.json` and the environment, the reserve of a full disk, and the judge of a home whose catalog is
- * missing. They are there whether the plugins that work with them run or not.
+ * Ports on the files of a home: `config.json` and the environment, the reserve of a full disk, and the judge of a home
+ * whose catalog is missing. They work even if the plugins that use them do not run.
  */
 export const filePorts = (): Ports => ({
   settings: async start => (await import('./platform/configuration/source.js')).FileSource.open(start),

@@ -22,7 +22,7 @@ export async function logInToServer({
 }: LocalContext): Promise<undefined> {
   const name = args.name ?? ''
   const { workspace: named, code, 'no-browser': noBrowser } = options
-  // The same server that `svc mcp list` shows here: of the current workspace, or a global one.
+  // The server that `svc mcp list` shows here: that of the current workspace, or a global one.
   const workspace = named === undefined ? await currentWorkspace(io, client) : workspaceReference(String(named), io.cwd)
   const query = new URLSearchParams({
     scope: workspace === undefined ? 'global' : 'workspace',

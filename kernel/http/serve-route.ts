@@ -118,7 +118,7 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
         call.abort(fault)
         throw fault
       } finally {
-        // The rest of a body that was not read is not waited for.
+        // The connection closes instead of reading the rest of the body.
         if (body && !body.readableEnded) reply.header('connection', 'close')
         if (isLeaving) call.leave()
       }

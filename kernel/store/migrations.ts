@@ -152,8 +152,8 @@ export class Migrations {
   }
 
   /**
-   * An heir once wrote its own migrations into the stream that it inherited. They are recorded as its own as well; the old entries
-   * stay, because the version of the program that wrote them looks for them there.
+   * Earlier versions of the program let an heir write its own migrations into the inherited stream. They are recorded as its own
+   * as well; the old entries stay, because those versions look for them there.
    */
   #reclaim(owner: string, migrations: readonly Migration[], stream: string): void {
     const [there, mine] = [new Map(this.#applied(stream)), new Map(this.#applied(owner))]

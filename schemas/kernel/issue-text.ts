@@ -35,7 +35,7 @@ export function issueText({ type, expected, message, received, input }: v.BaseIs
   return `must be ${bound}`
 }
 
-/** The same after the path of the value, or after `whole` for the value that was checked. */
+/** The text of an issue after its path, or after `whole` for the checked value itself. */
 export const issueLine = (issue: v.BaseIssue<unknown>, whole = 'the whole'): string =>
   `${v.getDotPath(issue) ?? whole}: ${issueText(issue)}`
 

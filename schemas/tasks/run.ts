@@ -82,7 +82,7 @@ export type TaskRun = v.InferOutput<typeof TaskRun>
 export const ActiveRun = v.object({ ...held, max_attempts: Integer })
 export type ActiveRun = v.InferOutput<typeof ActiveRun>
 
-/** The same without the members that only the lease holder needs. */
+/** The open run in an inbox, without the members that only the lease holder needs. */
 export const InboxRun = v.object({ ...timesAndHolder, max_attempts: Integer })
 export type InboxRun = v.InferOutput<typeof InboxRun>
 

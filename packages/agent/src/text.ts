@@ -3,7 +3,7 @@ export function clip(text: string, max: number): string {
   return text.length <= max ? text : text.slice(0, max).replace(/[\uD800-\uDBFF]$/, '')
 }
 
-/** The same, with an ellipsis where text was cut. */
+/** A clipped text, with an ellipsis if anything was cut. */
 export const shortened = (text: string, max: number): string => (text.length > max ? `${clip(text, max)}…` : text)
 
 /** The head and tail of a text of more than `max` characters, with a note in place of the middle. */

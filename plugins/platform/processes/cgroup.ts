@@ -97,7 +97,7 @@ export function leaveHomeCgroup(self: number): void {
   try {
     writeFileSync(join(dirname(own), 'cgroup.procs'), String(self))
   } catch {
-    // Then it ends with the daemon's other processes, and its supervisor starts another.
+    // Without the move, the process ends with the daemon's other processes, and its supervisor starts another.
   }
 }
 

@@ -67,8 +67,7 @@ export interface DeliveryRequest {
   /** The whole text of the part after this request. */
   readonly text: string
   /**
-   * The same for every attempt at a part, so that the platform or adapter can recognize the message. At most 64 of
-   * A-Za-z0-9_-.
+   * Identical for every attempt at a part, so that the platform or adapter can recognize the message. At most 64 of A-Za-z0-9_-.
    */
   readonly nonce: string
   readonly remote_message_id?: string

@@ -81,7 +81,7 @@ export interface TelemetryApi {
   ): T
   /** The header `traceparent` for outgoing requests; undefined outside a trace. */
   traceparent(cause?: string): string | undefined
-  /** The same for the running turn of a session. */
+  /** The header `traceparent` for the running turn of a session. */
   traceparentOfTurn(sessionId: string): string | undefined
 }
 

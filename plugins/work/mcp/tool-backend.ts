@@ -21,7 +21,7 @@ import type { Sources } from './sources/sources.js'
 
 /** Milliseconds that a listing waits for servers without a known list of tools. */
 const WAIT_MS = 800
-/** The same for a search, which would miss their tools. */
+/** Milliseconds that a search waits for such servers, because it would miss their tools. */
 const COMPLETE_MS = 8000
 
 interface BackendWorld {

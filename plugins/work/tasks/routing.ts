@@ -22,7 +22,7 @@ export const RESERVING = [
   TaskErrors.task_run_open,
   TaskErrors.task_attempts_exhausted,
 ]
-/** The same, for a route that a daemon refuses while it drains or its home is held. */
+/** Errors of queueing a run, for a route that a daemon refuses while it drains or its home is held. */
 export const QUEUEING = [...RESERVING, DaemonErrors.draining, DaemonErrors.home_held]
 /** Errors of a run that follows another. */
 export const FOLLOWING = [

@@ -3,7 +3,7 @@ import type { Db, Tx } from '../../../kernel/plugin.js'
 /** The key by which runs are counted: kind of origin and scope of the task. */
 export const runKinds = (origin: string, workspaceId: string): string =>
   `${origin}/${workspaceId === '' ? 'global' : 'workspace'}`
-/** The same as a SQL expression. */
+/** That key as a SQL expression. */
 const RUN_KINDS = "origin_kind || CASE place WHEN '' THEN '/global' ELSE '/workspace' END"
 
 /** The number of rows with a status and an immutable key. */

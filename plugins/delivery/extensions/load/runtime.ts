@@ -23,7 +23,7 @@ export interface RuntimeHealth {
   readonly restartBackoffMs: number
   /** Whether it failed too often and is not restarted. */
   readonly disabled: boolean
-  /** Whether it does not run because nothing it provides is needed now. */
+  /** Whether it is stopped because no plugin needs its provisions. */
   readonly deferred: boolean
 }
 

@@ -46,8 +46,8 @@ export function exchange(
 }
 
 /**
- * The same for file systems without swaps, with a moment in which the file is missing: the old file is moved away and checked, and
- * the new one gets the name by a link, which fails if another program saved meanwhile.
+ * Replaces the file on a file system without swaps. The file is missing for a moment: the old one is moved away and checked, and
+ * the new one gets the name by a link, which fails if another program has saved meanwhile.
  */
 function exchangeApart(temporary: string, file: string, before: string, maxBytes: number): void {
   const taken = takenName(file)

@@ -17,7 +17,7 @@ export function notWoken(reads: Reads, { seq, kind, workspaceId, channel }: Mess
   )
 }
 
-/** The same as an optional member of a message's wire form. */
+/** The member `not_woken` of a message's wire form; absent if it would be empty. */
 export function notWokenOf(reads: Reads, row: MessageRow | undefined): { readonly not_woken?: NotWoken[] } {
   const sessions = row ? notWoken(reads, row) : []
   return sessions.length > 0 ? { not_woken: sessions } : {}

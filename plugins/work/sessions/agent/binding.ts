@@ -370,7 +370,7 @@ export class AgentBinding implements Watched {
 class Looks {
   /** Monotonic time of the last sign of life. */
   #seenAt = 0
-  /** The same in epoch milliseconds, for people. */
+  /** Time of the last sign of life in epoch milliseconds, for people. */
   presentAt = 0
   /** Consecutive checks that found the process unresponsive. */
   failed = 0

@@ -194,7 +194,7 @@ function readStat(pid: number): Stat[] {
   }
 }
 
-/** Looks within the time after which an unresponsive process is stale. */
+/** Checks within the time after which an unresponsive process is stale. */
 const LOOKS = 3
 /** Milliseconds for which the result of a check is reused. */
 const FRESH_MS = 500
@@ -207,8 +207,8 @@ export interface Watched {
 }
 
 /**
- * Looks at the processes of all sessions with one timer, which exists only while there are processes. It asks the operating system
- * alone: a process that runs but never answers is found by the supervision of its turn.
+ * Checks the processes of all sessions with one timer, which exists only while there are processes. It asks the operating system
+ * alone: the supervision of a turn finds a process that runs but never answers.
  */
 export class ProcessWatch {
   readonly #watched = new Set<Watched>()

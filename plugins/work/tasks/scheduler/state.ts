@@ -26,7 +26,7 @@ export const isPaused = (reads: Reads): boolean =>
 export class SchedulerState {
   constructor(private readonly core: TaskCore) {}
 
-  /** The same within a transaction. */
+  /** Whether the scheduler is paused, for a transaction. */
   pausedIn(reads: Reads): boolean {
     return this.core.caches.paused.read(ID, () => isPaused(reads))
   }

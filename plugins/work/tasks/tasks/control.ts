@@ -94,7 +94,7 @@ export class TaskControl {
       this.core.kernel.needs.ownership.tombstone(t, Tasks, id)
       const rows = t.rows('SELECT task_id FROM tasks_dependency WHERE depends_on = ?', [id])
       const dependents = rows.map(([dependent]) => String(dependent))
-      // Else their timelines would show that they became ready, and not why.
+      // Without this event, the timelines of dependents would not show why they became ready.
       for (const dependent of dependents) {
         const waiting = this.core.tasks.get(dependent, t)
         if (!waiting) continue

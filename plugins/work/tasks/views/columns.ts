@@ -4,7 +4,7 @@ import { AllRunsReply, CompleteLeaseReply, LeaseReply, type Task, type TaskRun }
 /** Arguments of the commands for tasks and runs. */
 export const TASK_ARG = { name: 'id', in: 'path', summary: 'task ID, ID prefix, identifier or @last' } as const
 export const RUN_ARG = { name: 'id', in: 'path', summary: 'run ID, ID prefix or @last' } as const
-/** The same in the routes for agents. */
+/** The run argument in the routes for agents. */
 export const AGENT_RUN_ARG = { ...RUN_ARG, name: 'run_id' } as const
 
 /** Columns of a task, shared by many replies. */
