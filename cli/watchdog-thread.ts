@@ -22,7 +22,7 @@ const tickMs = 1000
 /** Seconds that the main thread is blocked without a beat before its owner is determined, and before the process ends. */
 const namedAfter = 2
 const endedAfter = 5
-/** A thread in a system call cannot be paused. */
+/** Maximum milliseconds to wait until the main thread is paused: a thread in a system call cannot be. */
 const pauseMs = 1000
 
 const { beats, home, successor, log } = workerData as WatchdogData

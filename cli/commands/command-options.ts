@@ -12,7 +12,7 @@ export interface OptionData {
   readonly summary?: string | undefined
 }
 
-/** The option for operations outside of any workspace. Some commands called it `--everywhere`. */
+/** The option for operations outside of any workspace; `--everywhere` is accepted as an alias. */
 export const GLOBAL = 'global'
 
 /** Whether a member of a request selects the scope: a workspace, or none. */

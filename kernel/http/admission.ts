@@ -80,8 +80,8 @@ export class Admission {
   constructor(private readonly clock: Clock) {}
 
   /**
-   * Requests for these owners wait from now on. The returned function marks the hold as over: it ends when a generation built after
-   * that serves. Requests go on waiting while another hold has the owner.
+   * Requests for these owners wait from now on. The returned function marks the hold as over; the hold ends when the next
+   * generation serves. Requests go on waiting while another hold has the owner.
    */
   hold(owners: readonly string[]): () => void {
     const hold: Hold = { isOver: false }

@@ -17,7 +17,7 @@ export interface RepositoryPlace {
 const LINE_BYTES = 4096
 const HEAD = /^(?:ref: refs\/\S+|[0-9a-f]{40}|[0-9a-f]{64})\s*$/
 
-/** The repository of a folder: its own, or that of the nearest folder above. */
+/** The repository that contains a folder, searched upwards. */
 export async function findRepository(folder: string): Promise<RepositoryPlace | undefined> {
   for (let at = await realpath(folder); ; at = path.dirname(at)) {
     const found = await repositoryAt(at).catch(() => undefined)

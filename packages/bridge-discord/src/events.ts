@@ -1,7 +1,7 @@
 import { type APIMessage, type APIUser, MessageType } from '@discordjs/core'
 import type { Address, InboundEvent } from '../../bridge-kit/src/index.js'
 
-/** A message as the gateway brings it. */
+/** A message of the gateway. */
 export type GatewayMessage = APIMessage & {
   readonly guild_id?: string
   readonly member?: { readonly nick?: string | null }

@@ -22,7 +22,7 @@ import { SkillStore } from './skill-store.js'
 /** Bytes of the archive of a skill. */
 const ARCHIVE_BYTES = 8 * 1024 * 1024
 
-/** The catalog, as the installer uses it. */
+/** The part of the catalog that the installer uses. */
 export interface SkillCatalog {
   /** @throws Fault `marketplace_not_configured`, `marketplace_unavailable` */
   readonly skills: () => Promise<Copy>

@@ -31,7 +31,7 @@ export class AgentSections {
 
   /**
    * Changes a section for an agent.
-   * @param everywhere the reply for the section without an agent; a member sent back unchanged is no change
+   * @param everywhere the reply for the section without an agent; an unchanged member in the body changes nothing
    * @throws Fault `settings_target_invalid` for members that a definition does not have
    */
   async patch(

@@ -57,7 +57,7 @@ export function planReap(facts: ReapFacts): ReapPlan {
   const named = new Set([...rows.map(identityOf), ...(facts.known ?? [])])
   const isSought = ({ pid, ended, startTime }: ProcessInfo) =>
     !ended && pid > 1 && (facts.isMarked(pid) || (named.size > 0 && named.has(identityOf({ pid, startTime }))))
-  // When hundreds end at once, most have left nothing, which this single pass finds out.
+  // When hundreds end at once, most have left no process, which this single pass finds out.
   if (rows.length === 0 && !some(processes.values(), isSought)) return { targets: [], stale: [] }
   const { spared } = sparedBy(facts)
   const living = [...processes.values()].filter(({ pid, ended }) => !ended && pid > 1)

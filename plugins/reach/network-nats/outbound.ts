@@ -139,7 +139,7 @@ export class Outbound {
           const found = await acks
           return (await (before ?? true)) && this.#acknowledged(share, { from, to: after }, found)
         })()
-        // Handled below; without this, a rejection before that would be unhandled.
+        // The result is awaited below; until then a rejection must not be unhandled.
         settled.catch(() => {})
         underWay.push(settled)
         if (underWay.length >= BATCHES && !(await underWay.shift())) return false

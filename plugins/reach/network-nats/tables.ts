@@ -43,7 +43,7 @@ export const peers = table('network_nats_peer', {
   revoked_at: time().optional().as('revokedAt'),
   /** Last contact. */
   seen_at: time().optional().as('seenAt'),
-  /** Its clock minus the own one. */
+  /** The peer's clock minus this daemon's clock. */
   skew_ms: integer().optional().as('skewMs'),
 })
 export type PeerRow = RowOf<typeof peers>

@@ -40,7 +40,7 @@ const ENTRIES = ['tools', 'toolsets', 'mcp_servers', 'hooks'] as const
 interface ParsedFile {
   readonly fields: Frontmatter
   readonly prompt: string
-  /** As it is written. */
+  /** The frontmatter, as written in the file. */
   readonly head: string
   /** Invalid items of {@link ENTRIES}. */
   readonly leftOut: readonly string[]

@@ -5,7 +5,7 @@ import type { Instance } from '../load/instance.js'
 import { packageRoot } from '../load/package.js'
 import type { Catalog, Found } from './catalog.js'
 
-/** The service, as the bundled extensions use it. */
+/** The part of the extensions service that the bundled extensions use. */
 export interface BundledHost {
   readonly make: (name: string, found: Found) => Instance
   readonly take: (instance: Instance, found: Found) => Promise<void>

@@ -23,7 +23,7 @@ export interface LinkRequest {
   readonly confirmed?: string | undefined
 }
 
-/** The service, as links use it. */
+/** The part of the extensions service that the links use. */
 export interface DevHost {
   readonly make: (link: DevLink, found: Found) => Instance
   /** Applies the found folder to the instance. */

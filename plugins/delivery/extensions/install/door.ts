@@ -22,7 +22,7 @@ import type { Instance } from '../load/instance.js'
 import type { Installer } from './installer.js'
 import { batchToWire, previewToWire, provenanceToWire, requestOf, updateRequestOf, updateToWire } from './wire.js'
 
-/** The service that runs the extensions, as the install routes use it. */
+/** The part of the extensions service that the install routes use. */
 export interface DoorHost {
   /** Wire form of an extension. */
   readonly show: (name: string) => Extension

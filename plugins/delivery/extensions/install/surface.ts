@@ -18,7 +18,7 @@ import { NAMED_ERRORS, SOURCE_ERRORS, UPDATE_ERRORS } from '../refusals.js'
 import type { InstallDoor } from './door.js'
 import { InstallErrors } from './errors.js'
 
-/** The service, as the install routes use it. */
+/** The part of the extensions service with the installer, for the install routes. */
 export interface Installs {
   readonly install: InstallDoor
 }

@@ -10,7 +10,7 @@ import { BindingTable, FlagTable } from '../tables.js'
 import { Installer } from './installer.js'
 import { AllowUnverified, Unsandboxed } from './trust.js'
 
-/** The service that runs the extensions, as the installer uses it. */
+/** The part of the extensions service that the installer uses. */
 export interface ExtensionsHost {
   /** Reason why the extension cannot be removed: its dependents. */
   readonly disabling: (name: string) => Promise<Fault | undefined>

@@ -66,7 +66,7 @@ export function sealed({ identity, realm }: Signer, content: OfferContent | Rece
 /** Result of checking a received message. */
 export type Opened<P extends Protocol> =
   | { readonly state: 'ok'; readonly content: Content<P>; readonly peer: PeerRow }
-  /** Signed with the own key. */
+  /** Signed with this daemon's key. */
   | { readonly state: 'own' }
   /** `stranger`: the key is unknown here, but other daemons may know it. */
   | { readonly state: 'refused' | 'stranger'; readonly peer: string; readonly refusal: Refusal }

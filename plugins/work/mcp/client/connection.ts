@@ -282,7 +282,7 @@ export class Connection {
     try {
       return await this.#connectBy(undefined)
     } catch (refusal) {
-      // The attempt above sets it.
+      // The failed attempt has set `#isLater`.
       if (!this.#isLater) throw refusal
       return await this.#connectBy(LATER_LINE).catch(error => {
         throw isOfNoLine(Object(error).cause) ? refusal : error
