@@ -23,7 +23,7 @@ const LOOKS = 50
 
 /** Finds resources that an extension's code created directly, without the kernel, and did not end. Slow, so only for tests. */
 export class Leaks {
-  /** By Node's async id: `a timer, made in main.js:3:5`. */
+  /** The resources by Node's async id: `a timer, made in main.js:3:5`. */
   readonly #made = new Map<number, string>()
   readonly #listeners = listenersOf()
   readonly #hook = createHook({

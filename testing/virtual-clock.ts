@@ -17,7 +17,7 @@ export class VirtualClock implements Clock {
   #elapsed = 0
   #wall: number
   #advancing = false
-  /** By due time; equal ones in the order in which they were set. */
+  /** The timers by due time; equal ones in the order in which they were set. */
   readonly #waiting: Waiting[] = []
 
   /** @param start initial value of `now()`, in milliseconds since 1970 */

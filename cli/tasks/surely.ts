@@ -66,7 +66,7 @@ const checkSurely: Surely = async (ask, _, __, { io, home, out }) => {
 
 const isNoDaemon = (error: unknown): error is CliFault => error instanceof CliFault && error.exit === exitCodes.noDaemon
 
-/** By path. */
+/** Fallbacks for commands that have to work without a daemon, by command path. */
 export const surely: Readonly<Record<string, Surely>> = {
   doctor: doctorSurely,
   'extension disable': disableSurely,

@@ -40,7 +40,7 @@ export interface Incoming {
   readonly method: string
   /** Path and query as sent. */
   readonly url: string
-  /** By lower-case names. */
+  /** Headers by lower-case name. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   /** Address of the peer of a TCP connection, which may be a proxy; trust depends on the door alone. */
   readonly remoteAddress: string | undefined

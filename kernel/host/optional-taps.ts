@@ -25,7 +25,7 @@ export interface FailedTap {
  * first.
  */
 export class OptionalTaps {
-  /** By token id. */
+  /** The holders by token id. */
   readonly #holders = new Map<string, Set<Holder>>()
 
   constructor(private readonly services: Services) {}

@@ -123,7 +123,7 @@ export class RecordStore implements Records {
     return Number(this.db.row(`SELECT count(*) FROM kernel_record ${where}`, params)?.[0])
   }
 
-  /** As one text: 100,000 rows would take three times as long. */
+  /** The ids are read as one text, because 100,000 rows would take three times as long. */
   ids(kind: string | Kind): string[] {
     const sql = 'SELECT json_group_array(id) FROM (SELECT id FROM kernel_record WHERE kind = ? ORDER BY id)'
     return JSON.parse(String(this.db.row(sql, [nameOf(kind)])?.[0]))

@@ -75,7 +75,7 @@ export function absentContexts({ collect }: Pick<Kernel, 'collect'>, policy: Hea
   })
 }
 
-/** In the policy's order; the first contributor of a name wins. */
+/** The contexts that a policy includes, in its order; the first contributor of a name wins. */
 function includedContexts({ collect }: Pick<Kernel, 'collect'>, policy: Heartbeat): Contribution<WakeContext>[] {
   const all = collect(WakeContexts)
   return included(policy).flatMap(name => all.find(({ entry }) => entry.name === name) ?? [])

@@ -26,7 +26,7 @@ export class HeartbeatsService implements HeartbeatsApi {
   readonly #wakes: Wakes
   readonly #sender: WakeSender
   readonly #scheduler: WakeScheduler
-  /** By session: the function that ends following its policy. */
+  /** The functions that end following a policy, by session. */
   readonly #followed = new Map<string, () => void>()
   #forgotAt = Number.NEGATIVE_INFINITY
 

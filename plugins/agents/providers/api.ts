@@ -86,7 +86,7 @@ export interface Provider {
 }
 
 export interface ProvidersApi {
-  /** In catalog order. */
+  /** All providers in catalog order. */
   list(): readonly Provider[]
   get(name: string): Provider | undefined
   /** @throws Fault `provider_not_found` (404) */

@@ -35,7 +35,7 @@ interface Kept {
 /** The content of a folder, as of its stamp. */
 interface Listing {
   readonly stamp: string
-  /** Without hidden entries; by name. */
+  /** The entries sorted by name, without hidden ones. */
   readonly entries: readonly Dirent[]
   /** Name of the SKILL.md. */
   readonly file: string | undefined

@@ -126,7 +126,7 @@ export class BundlesService implements BundlesApi {
     if (record && isElsewhere(actor, record.scope)) throw notFound(id)
   }
 
-  /** Without activations outside the caller's workspace. */
+  /** The activations that the caller may see: global ones, and those of its workspace. */
   list(actor: Actor): BundleActivation[] {
     const here = this.#activations.list().filter(({ scope }) => !isElsewhere(actor, scope))
     return here.map(record => this.#activations.view(record))

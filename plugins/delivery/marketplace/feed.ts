@@ -47,14 +47,14 @@ const Entry = v.object({
   license: maybe(128),
   readme: maybe(64 * 1024),
   repository: maybe(2048),
-  /** Of extensions. */
+  /** Only in entries of extensions. */
   artifact_url: v.optional(location),
   digest_sha256: v.optional(v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/i, '64 hex digits'))),
   /** Ed25519 in base64 over the text of `signedExtension`. */
   signature: Signature,
-  /** Of MCP servers. */
+  /** Only in entries of MCP servers. */
   mcp: v.optional(McpSection),
-  /** Of skills. */
+  /** Only in entries of skills. */
   versions: v.optional(v.pipe(v.array(SkillVersion), v.maxLength(100)), []),
   /** Public key of the author: 32 bytes of Ed25519 in base64. */
   public_key: v.optional(v.pipe(v.string(), v.regex(/^[A-Za-z0-9+/]{43}=$/, '32 bytes in base64'))),

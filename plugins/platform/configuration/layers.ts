@@ -16,7 +16,7 @@ export interface LayerValue {
 
 /** The value of one path in a text. */
 export interface Said {
-  /** As decoded by the owner's schema. */
+  /** The value as decoded by the owner's schema. */
   readonly value: unknown
   readonly raw: unknown
   /** `config.json:12` */

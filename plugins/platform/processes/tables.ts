@@ -8,7 +8,7 @@ import { homeNumber } from './marking.js'
 /** The row of a running process, by which the next daemon finds leftovers of this one. */
 export interface ProcessRow {
   readonly pid: number
-  /** As {@link ProcessHandle.startTime}. */
+  /** See {@link ProcessHandle.startTime}. */
   readonly startTime: string
   readonly group: number
   /** The plugin that it was started for. */

@@ -53,7 +53,7 @@ export class Operations {
     return this.list().find(({ status }) => isOpen(status))
   }
 
-  /** On the disk when it returns. @throws the system's error */
+  /** Writes an operation durably. @throws the system's error */
   write(operation: StoredOperation): void {
     mkdirSync(this.folder, { recursive: true, mode: 0o700 })
     this.#file(operation.operation_id).write(operation)

@@ -123,7 +123,7 @@ export interface VerifyCheck {
 export interface Examined {
   /** The last reported state; undefined: none within the time limit. */
   readonly state?: StateReport
-  /** As of {@link BridgeProvider.verify}. */
+  /** The checks of {@link BridgeProvider.verify}. */
   readonly checks: readonly VerifyCheck[]
 }
 

@@ -37,7 +37,7 @@ export interface PreResolve {
   readonly workspaceId: string
   readonly taskId?: string | undefined
   readonly source: ParticipationSource
-  /** With all bounds filled in. */
+  /** The request with all bounds filled in. */
   readonly request: ParticipationRequest
 }
 

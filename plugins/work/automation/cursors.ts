@@ -12,7 +12,7 @@ const { text, integer, flag, time } = column
 /** Scheduler state of each job; times in epoch milliseconds. */
 export const cursors = table('automation_cursor', {
   job: text(),
-  /** With the overlay applied. */
+  /** The value after the overlay is applied. */
   enabled: flag(),
   record_version: integer(),
   schedule_hash: text(),

@@ -14,7 +14,7 @@ import type { K } from './needs.js'
  */
 export class BroughtHooks {
   readonly #ofSessions = new Map<string, { readonly scope: HookPlace; readonly hooks: ByEvent }>()
-  /** By workspace id; the empty id holds global hooks. */
+  /** The hooks by workspace id; the empty id holds global hooks. */
   #ofPlaces: ReadonlyMap<string, ByEvent> = new Map()
   readonly #turns = new Serial()
   #first: Promise<void> | undefined

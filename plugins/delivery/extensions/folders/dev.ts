@@ -52,7 +52,7 @@ interface Linked {
  * installed extension and the links to other workspaces, and never replaces them.
  */
 export class DevLinks {
-  /** By key. */
+  /** The links by key. */
   readonly #linked = new Map<string, Linked>()
   readonly #table: DevTable
   readonly #flags: FlagTable
@@ -71,7 +71,7 @@ export class DevLinks {
     return this.#linked.get(key)?.instance
   }
 
-  /** By key. */
+  /** The instances sorted by key. */
   all(): Instance[] {
     return [...this.#linked.values()].map(({ instance }) => instance).sort((a, b) => (a.key < b.key ? -1 : 1))
   }

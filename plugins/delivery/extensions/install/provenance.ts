@@ -96,7 +96,7 @@ export class ProvenanceTable {
     return row && (JSON.parse(row.provenance) as Provenance)
   }
 
-  /** By name. */
+  /** The installed extensions sorted by name. */
   list(): Provenance[] {
     return this.db
       .all<{ provenance: string }>('SELECT provenance FROM extensions_install ORDER BY name')

@@ -88,7 +88,7 @@ export class Instance {
     return this.#generation?.waits
   }
 
-  /** As other plugins see it; undefined without a valid manifest. */
+  /** The extension as other plugins see it; undefined without a valid manifest. */
   get installed(): InstalledExtension | undefined {
     const from = this.#generation ?? ('fault' in this.#found ? undefined : this.#found)
     return from && viewOf(this, from)

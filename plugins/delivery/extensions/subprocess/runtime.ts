@@ -357,7 +357,7 @@ export class SubprocessRuntime implements ExtensionRuntime {
   /** Deletes the published records, because no process maintains them any more. */
   async #giveUp(reason: string): Promise<void> {
     const { host, extension } = this
-    // As the extension: items that the daemon read from its folder stay.
+    // Deletes as the extension, so that records which the daemon read from its folder stay.
     const actor = publisher(extension.key, this.grants, '')
     try {
       await host.db.tx(t => {

@@ -20,7 +20,7 @@ const ELSEWHERE = /^--(?:endpoint|home)(?:=|$)/
 
 /** A call that an agent wants to make. */
 export interface WantedCall {
-  /** Of ACP. */
+  /** Tool kind of ACP. */
   readonly kind: string
   /** Arguments of a command that the daemon starts. */
   readonly argv?: readonly string[] | undefined

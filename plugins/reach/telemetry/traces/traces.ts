@@ -37,7 +37,7 @@ interface On {
   /** Spans of requests, events and records (`kind/id`) that can have consequences. */
   readonly causes: Newest<SpanContext>
   readonly requests: Newest<OpenSpan>
-  /** By session. */
+  /** Spans of turns by session. */
   readonly turns: Newest<OpenSpan>
   readonly runs: Newest<OpenSpan>
   /** Stops adding the span to outgoing requests. */

@@ -66,7 +66,7 @@ export class SimulatedRuns implements RunBook {
   /** Start times that count toward a fire limit, ascending. */
   readonly #started = new Map<string, number[]>()
   readonly #known: ReadonlySet<string>
-  /** In the order of their due times. */
+  /** Waiting runs in the order of their due times. */
   #queue: Queued[] = []
 
   /**

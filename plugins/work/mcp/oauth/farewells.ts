@@ -54,7 +54,7 @@ export interface FailedRevocation extends Farewell {
   readonly id: string
   readonly login: LoginRow
   readonly attempts: number
-  /** Of the last attempt. */
+  /** The error of the last attempt. */
   readonly why: string
   /** Epoch milliseconds; undefined: given up, with the tokens deleted. */
   readonly nextAt: number | undefined

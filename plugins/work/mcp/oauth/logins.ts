@@ -29,7 +29,7 @@ const EARLY_MS = 30_000
 /** Logs in to MCP servers by OAuth 2.1 with PKCE, and keeps the tokens. */
 export class Logins {
   readonly #pending: PendingLogins
-  /** By binding: serializes renewals, completed logins and logouts, so that the last request wins. */
+  /** Serializes renewals, completed logins and logouts by binding, so that the last request wins. */
   readonly #serial = new SerialBy()
   /** Removes the leftovers of logins and servers. */
   readonly farewells: Farewells

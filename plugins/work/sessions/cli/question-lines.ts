@@ -14,7 +14,7 @@ export interface Row {
 /** The part of a question or result that is shown at once. */
 export interface Extent {
   readonly files: number
-  /** Per file, and for a command. */
+  /** Maximum lines per file, and for a command. */
   readonly lines: number
 }
 

@@ -10,7 +10,7 @@ export interface FolderChange {
 
 /** The changes in a folder. */
 export interface FolderChanges {
-  /** By path. */
+  /** The changes sorted by path. */
   readonly changes: readonly FolderChange[]
   /** False: the folder exceeds the limit of the scan. */
   readonly isComplete: boolean

@@ -44,7 +44,7 @@ const HealthChange = v.object({
   agent_name: v.string(),
   workspace_id: v.string(),
   health: v.string(),
-  /** In words. */
+  /** The reason in words. */
   reason: v.optional(v.string()),
 })
 /** The process or the turn has shown no sign of life for long. */

@@ -23,7 +23,7 @@ export interface Territory {
 
 /** The result of a path check. */
 export interface PathLocation {
-  /** In canonical form. */
+  /** The canonical path. */
   readonly path: string
   readonly isInside: boolean
 }

@@ -16,7 +16,7 @@ export class ChangedFiles {
     if (CHANGING.has(content.kind)) for (const location of items(content.locations)) this.#add(location.path)
   }
 
-  /** In the order of their first change. */
+  /** The changed files in the order of their first change. */
   list(): string[] {
     return [...this.#paths]
   }

@@ -21,7 +21,7 @@ import { actorToWire, type Who } from '../who.js'
 import { failedPart } from './next-step.js'
 
 const DEFAULT_LIMIT = 50
-/** In display order. */
+/** The lanes in display order. */
 const LANES: readonly InboxLane[] = ['my_work', 'approvals', 'failed_runs', 'blocked', 'archived']
 
 const { integer, text, time } = column

@@ -32,7 +32,7 @@ type Provided = ReadonlyMap<string, { readonly handler?: string }>
 export class ExtensionBackend implements ToolBackend {
   readonly kind = 'extension_host'
   #lists = new Map<string, readonly OfferedTool[]>()
-  /** By the key of the extension and the digest of its manifest. */
+  /** The provided tools by the key of the extension and the digest of its manifest. */
   readonly #provided = new Map<string, Provided>()
   readonly #pending = new Set<string>()
 
