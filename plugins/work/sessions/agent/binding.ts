@@ -52,29 +52,29 @@ export class AgentBinding implements Watched {
   /** Sent with the next prompt, because the new process does not know the conversation. */
   #preamble: string | undefined
   /** The briefing that the agent has; undefined when that cannot be known. */
-  #briefed: string | undefined
+  #sentBriefing: string | undefined
   /** Tool calls and ID of the last turn: an agent may still send updates after its turn has ended. */
   #lastCalls = new ToolCalls()
   #lastTurnId = ''
-  #toldFull = false
-  #toldUnasked = false
+  #isFullReported = false
+  #isUnaskedReported = false
   /** The process for which the warning about an unheld guard is already in the transcript. */
-  #toldUnheld: RunningAgent | undefined
-  readonly #looks: Looks
+  #unheldReportedFor: RunningAgent | undefined
+  readonly #checks: ProcessChecks
   #ending: Promise<void> | undefined
   /** The runtime wanted of the running process, and the provider chosen for it. */
-  #wished: string | undefined
-  #chosen: string | undefined
+  #requestedRuntime: string | undefined
+  #chosenProvider: string | undefined
 
   /** The current guards by owner. They are kept here because a guard may be set before the process runs. */
   readonly #guards = new Map<string, SessionGuard | undefined>()
-  readonly #guarding = new Serial()
+  readonly #guardChanges = new Serial()
 
   constructor(
     private readonly context: SessionsContext,
     private readonly owner: BindingOwner,
   ) {
-    this.#looks = new Looks(context.kernel.clock)
+    this.#checks = new ProcessChecks(context.kernel.clock)
     this.updates = new Updates(
       owner,
       context,
@@ -104,7 +104,7 @@ export class AgentBinding implements Watched {
       closing: id => this.updates.endTurn(id),
       failureOf: (failure, id) => this.failureOf(failure, id),
       heartbeat,
-      stoodStill: (looks, isLast) => this.#failed(looks, isLast),
+      stoodStill: (checks, isLast) => this.#failed(checks, isLast),
     }
   }
 
@@ -119,23 +119,25 @@ export class AgentBinding implements Watched {
    */
   get standstill(): { readonly looks: number } | undefined {
     this.context.watch.look()
-    return this.#looks.isStale ? { looks: this.#looks.failed } : undefined
+    return this.#checks.isStale ? { looks: this.#checks.failed } : undefined
   }
 
   /** Time of the last sign of life of the process, in epoch milliseconds; undefined without a process. */
   get presentAt(): number | undefined {
     this.context.watch.look()
-    return this.#running && this.#looks.presentAt
+    return this.#running && this.#checks.presentAt
   }
 
   /** The agent waits for a permission or for an answer to a question. */
   get waitsForPerson(): boolean {
-    return [this.#running?.permissions, this.#running?.clarifications].some(asks => (asks?.pending.length ?? 0) > 0)
+    return [this.#running?.permissions, this.#running?.clarifications].some(
+      requests => (requests?.pending.length ?? 0) > 0,
+    )
   }
 
   /** The provider choice changed since the process was started. */
   get isOutdated(): boolean {
-    return this.#running !== undefined && otherProviderOf(this.owner.row) !== this.#chosen
+    return this.#running !== undefined && otherProviderOf(this.owner.row) !== this.#chosenProvider
   }
 
   #warn(warning: string, text: string): void {
@@ -152,18 +154,18 @@ export class AgentBinding implements Watched {
   }
 
   looked(runs: boolean): void {
-    const before = this.#looks.isStale
-    if (runs) this.#looks.alive()
+    const before = this.#checks.isStale
+    if (runs) this.#checks.alive()
     else {
-      this.#looks.stoodStill(this.context.health.staleAfterMs)
+      this.#checks.stoodStill(this.context.health.staleAfterMs)
       // During a turn, its supervision checks more often and ends an unresponsive process itself.
-      if (!this.owner.turn) this.#failed(this.#looks.failed, false)
+      if (!this.owner.turn) this.#failed(this.#checks.failed, false)
     }
-    if (this.#looks.isStale !== before) this.context.health.note(this.owner.id)
+    if (this.#checks.isStale !== before) this.context.health.note(this.owner.id)
   }
 
-  #failed(looks: number, isLast: boolean): void {
-    void this.context.points.healthCheckFailed.call(infoOf(this.owner.row), looks, isLast)
+  #failed(checks: number, isLast: boolean): void {
+    void this.context.points.healthCheckFailed.call(infoOf(this.owner.row), checks, isLast)
   }
 
   /** The texts of a prompt. The preamble precedes the first prompt; a changed briefing precedes the next one. */
@@ -171,23 +173,23 @@ export class AgentBinding implements Watched {
     const preamble = this.#preamble
     this.#preamble = undefined
     const { text } = this.context.briefings.of(this.owner.id)
-    const news = text === this.#briefed ? [] : [renewed(text)]
-    this.#briefed = text
-    return [...(preamble === undefined ? [] : [preamble]), ...news, prompt]
+    const renewal = text === this.#sentBriefing ? [] : [renewed(text)]
+    this.#sentBriefing = text
+    return [...(preamble === undefined ? [] : [preamble]), ...renewal, prompt]
   }
 
   /** Starts the process; a restart is recorded in the transcript. Throws AgentFailure or a fault. */
-  async start(planned: Launch): Promise<RunningAgent> {
+  async start(launchPlan: Launch): Promise<RunningAgent> {
     const { owner } = this
     const { row } = owner
     const before = providerOf(row)
-    const { provider } = planned.plan
+    const { provider } = launchPlan.plan
     // Session IDs belong to one provider: another provider cannot load them.
     const load = provider === before ? (row.acp_session_id ?? undefined) : undefined
-    this.#chosen = otherProviderOf(row)
+    this.#chosenProvider = otherProviderOf(row)
     const briefing = this.context.briefings.of(row.id)
     this.#guards.clear()
-    const running = await launch(this.context, row, infoOf(row), planned, load, briefing.text, {
+    const running = await launch(this.context, row, infoOf(row), launchPlan, load, briefing.text, {
       signal: owner.signal,
       turnId: () => owner.turn?.id,
       isAttended: () => ATTENDED.has(owner.turn?.request.source ?? ''),
@@ -206,8 +208,8 @@ export class AgentBinding implements Watched {
       activity: () => owner.turn?.touch(),
     })
     this.#running = running
-    this.#wished = undefined
-    this.#toldUnasked = running.unheld !== undefined
+    this.#requestedRuntime = undefined
+    this.#isUnaskedReported = running.unheld !== undefined
     if (running.unheld !== undefined) this.#warn('permission_never_asked', running.unheld)
     // Guards that were set while the process started.
     for (const [name, guard] of this.#guards) await this.guard(name, guard)
@@ -215,13 +217,15 @@ export class AgentBinding implements Watched {
       const content = { warning: 'sandbox_unavailable', text: `not in a sandbox: ${running.confinement.reason}` }
       owner.log.append({ type: 'runtime_warning', turnId: owner.turn?.id ?? '', content })
     }
-    this.#looks.alive()
+    this.#checks.alive()
     this.context.watch.add(this)
     const { session } = running.agent
-    this.#briefed = session.loaded && briefing.changed ? undefined : briefing.text
-    const again = { before, provider, load }
-    this.#preamble = session.loaded ? undefined : await firstWords(running, owner.log, owner.turn?.sequence, again, row)
-    const content = againMarker(again, running.agent)
+    this.#sentBriefing = session.loaded && briefing.changed ? undefined : briefing.text
+    const restart = { before, provider, load }
+    this.#preamble = session.loaded
+      ? undefined
+      : await openingText(running, owner.log, owner.turn?.sequence, restart, row)
+    const content = restartMarker(restart, running.agent)
     if (content) owner.log.append({ type: 'transcript_marker.created', turnId: owner.turn?.id ?? '', content })
     void running.agent.ended.then(async failure => {
       const { code } = running.agent.handle.alive ? { code: null } : await running.agent.handle.exited
@@ -233,15 +237,15 @@ export class AgentBinding implements Watched {
   /** Replaces or removes the guard of an owner, on the running process or on the one being started. */
   guard(owner: string, guard: SessionGuard | undefined): Promise<void> {
     this.#guards.set(owner, guard)
-    return this.#guarding.run(async () => {
+    return this.#guardChanges.run(async () => {
       const running = this.#running
       if (!running || running.guards.of(owner)?.by === guard?.by) return
       // A new guard may not hold where the mode allowed unasked calls, so the next one is reported again.
-      if (guard?.isRequired || running.permissions.mode === 'approve-all') this.#toldUnasked = false
+      if (guard?.isRequired || running.permissions.mode === 'approve-all') this.#isUnaskedReported = false
       await changeGuard(running, owner, guard)
       const { unheld } = running.guards
-      if (!guard || guard.isRequired || unheld === undefined || this.#toldUnheld === running) return
-      this.#toldUnheld = running
+      if (!guard || guard.isRequired || unheld === undefined || this.#unheldReportedFor === running) return
+      this.#unheldReportedFor = running
       this.#warn('permission_never_asked', `${guard.by} does not restrict the agent's own tools: ${unheld}`)
     })
   }
@@ -250,13 +254,13 @@ export class AgentBinding implements Watched {
   async end(options: { readonly graceMs: number; readonly termMs: number }): Promise<void> {
     const running = this.#running
     this.#running = undefined
-    this.#looks.isStale = false
+    this.#checks.isStale = false
     this.context.watch.delete(this)
     if (!running) return this.#ending
     running.permissions.endTurn()
     running.clarifications.endTurn()
-    const ended = Promise.all([running.terminals.close(), running.agent.stop(options)])
-    this.#ending = ended.then(() => this.context.slots.give(this.owner))
+    const stopped = Promise.all([running.terminals.close(), running.agent.stop(options)])
+    this.#ending = stopped.then(() => this.context.slots.give(this.owner))
     return this.#ending
   }
 
@@ -267,11 +271,11 @@ export class AgentBinding implements Watched {
   async takeRuntime(ofTurn?: RuntimeSelection | null): Promise<void> {
     const running = this.#running
     const { kernel, table } = this.context
-    const wish = wishOf(this.owner.row, ofTurn)
-    const key = JSON.stringify(wish)
-    if (!running || this.isOutdated || this.#wished === key) return
-    const effective = await chooseRuntime(running.agent, wish)
-    this.#wished = key
+    const requested = wishOf(this.owner.row, ofTurn)
+    const requestedKey = JSON.stringify(requested)
+    if (!running || this.isOutdated || this.#requestedRuntime === requestedKey) return
+    const effective = await chooseRuntime(running.agent, requested)
+    this.#requestedRuntime = requestedKey
     if (effective.unmet.length > 0)
       this.#warn('runtime_not_taken', `settings that could not be applied: ${effective.unmet.join('; ')}`)
     await kernel.db.tx(t =>
@@ -282,7 +286,7 @@ export class AgentBinding implements Watched {
   /** Ends the turn. Later updates count as part of it until the next turn begins. */
   endTurn(turn: Turn): void {
     this.updates.endTurn(turn.id)
-    this.#looks.alive()
+    this.#checks.alive()
     this.#lastCalls = turn.calls
     this.#lastTurnId = turn.id
   }
@@ -299,16 +303,16 @@ export class AgentBinding implements Watched {
     const { kind, summary } = this.plain(failure)
     kernel.log.warn('an agent failed', { session: row.id, agent: row.agent_name, kind, reason: summary })
     if (!isProcessFailure(failure) || signal.aborted) return { kind, summary }
-    const started = failure.startedWith ?? this.#running
+    const program = failure.startedWith ?? this.#running
     try {
       const report = {
         sessionId: row.id,
         agentName: row.agent_name,
         workspaceId: row.workspace_id,
         turnId,
-        argv: started?.argv ?? [],
-        cwd: started?.cwd ?? row.workspace_path,
-        env: started?.env ?? {},
+        argv: program?.argv ?? [],
+        cwd: program?.cwd ?? row.workspace_path,
+        env: program?.env ?? {},
         ...failure.lastWords,
         at: iso(kernel.clock.now()),
       }
@@ -328,8 +332,8 @@ export class AgentBinding implements Watched {
     }
     this.updates.count(params)
     target.touched('left_out', 'the journal is full')
-    if (this.#toldFull) return
-    this.#toldFull = true
+    if (this.#isFullReported) return
+    this.#isFullReported = true
     const text = 'the journal is full; further output of the agent is not stored'
     const content = { warning: 'journal_full', text }
     owner.log.append({ type: 'runtime_warning', turnId: target.turnId, content })
@@ -341,15 +345,15 @@ export class AgentBinding implements Watched {
    */
   #judgeUnasked(call: ToolCall, turnId: string): void {
     const permissions = this.#running?.permissions
-    if (this.#toldUnasked || call.status !== 'completed' || !permissions?.wasUnasked(call)) return
-    this.#toldUnasked = true
+    if (this.#isUnaskedReported || call.status !== 'completed' || !permissions?.wasUnasked(call)) return
+    this.#isUnaskedReported = true
     const { requiredGuard } = permissions
     if (requiredGuard !== undefined)
       this.#running?.agent.breakOff(
         'permission_failure',
         `the agent did "${call.title}" without asking, although ${requiredGuard} must approve each operation`,
       )
-    this.owner.log.append({ type: 'runtime_warning', turnId, content: unasked(call, permissions) })
+    this.owner.log.append({ type: 'runtime_warning', turnId, content: unaskedWarning(call, permissions) })
   }
 
   #target() {
@@ -367,9 +371,9 @@ export class AgentBinding implements Watched {
 }
 
 /** Results of the periodic checks of a process between turns. */
-class Looks {
+class ProcessChecks {
   /** Monotonic time of the last sign of life. */
-  #seenAt = 0
+  #respondedAt = 0
   /** Time of the last sign of life in epoch milliseconds, for people. */
   presentAt = 0
   /** Consecutive checks that found the process unresponsive. */
@@ -379,7 +383,7 @@ class Looks {
   constructor(private readonly clock: Clock) {}
 
   alive(): void {
-    this.#seenAt = this.clock.monotonic()
+    this.#respondedAt = this.clock.monotonic()
     this.presentAt = this.clock.now()
     this.failed = 0
     this.isStale = false
@@ -387,7 +391,7 @@ class Looks {
 
   stoodStill(staleAfterMs: number): void {
     this.failed++
-    this.isStale = this.clock.monotonic() - this.#seenAt > staleAfterMs
+    this.isStale = this.clock.monotonic() - this.#respondedAt > staleAfterMs
   }
 }
 
@@ -418,7 +422,7 @@ export async function changeGuard(
 const SUMMARY_CHARACTERS = 16_000
 
 /** Reason for which a new process does not know the conversation; undefined for the first process of a session. */
-interface Again {
+interface Restart {
   /** The provider of the previous process, and the one of this process. */
   readonly before: string
   readonly provider: string
@@ -427,7 +431,10 @@ interface Again {
 }
 
 /** The transcript marker for a restart. */
-function againMarker({ before, provider, load }: Again, { session }: RunningAgent['agent']): EventContent | undefined {
+function restartMarker(
+  { before, provider, load }: Restart,
+  { session }: RunningAgent['agent'],
+): EventContent | undefined {
   if (provider !== before) return { marker: 'provider_changed', from: before, to: provider }
   return load === undefined
     ? undefined
@@ -435,18 +442,18 @@ function againMarker({ before, provider, load }: Again, { session }: RunningAgen
 }
 
 /** The texts before the first prompt: the start-up instructions, and a summary of the conversation so far. */
-async function firstWords(
+async function openingText(
   { preamble }: RunningAgent,
   log: SessionLog,
   upTo: number | undefined,
-  { before, provider, load }: Again,
+  { before, provider, load }: Restart,
   { epoch, forked_from }: SessionRow,
 ): Promise<string> {
-  const isOther = provider !== before
-  const isOlder = isOther || load !== undefined || epoch > 0 || forked_from !== null
-  const summary = isOlder ? await summarize(log, SUMMARY_CHARACTERS, upTo) : ''
+  const isOtherProvider = provider !== before
+  const hasHistory = isOtherProvider || load !== undefined || epoch > 0 || forked_from !== null
+  const summary = hasHistory ? await summarize(log, SUMMARY_CHARACTERS, upTo) : ''
   if (summary === '') return preamble
-  const why = isOther
+  const why = isOtherProvider
     ? `Until now, ${before} worked on this. `
     : load === undefined
       ? ''
@@ -455,7 +462,7 @@ async function firstWords(
 }
 
 /** A warning about a tool call for which its agent should have asked. */
-function unasked(
+function unaskedWarning(
   call: ToolCall,
   { mode, tools, guardedBy }: Pick<Permissions, 'mode' | 'tools' | 'guardedBy'>,
 ): EventContent {

@@ -195,7 +195,7 @@ function readStat(pid: number): Stat[] {
 }
 
 /** Checks within the time after which an unresponsive process is stale. */
-const LOOKS = 3
+const CHECKS = 3
 /** Milliseconds for which the result of a check is reused. */
 const FRESH_MS = 500
 
@@ -213,7 +213,7 @@ export interface Watched {
 export class ProcessWatch {
   readonly #watched = new Set<Watched>()
   #timer: Timer | undefined
-  #lookedAt = Number.NEGATIVE_INFINITY
+  #checkedAt = Number.NEGATIVE_INFINITY
 
   /** @param staleAfterMs read before each check */
   constructor(
@@ -234,8 +234,8 @@ export class ProcessWatch {
   /** Checks now, unless the last check is recent enough. */
   look(): void {
     const now = this.clock.monotonic()
-    if (this.#watched.size === 0 || now - this.#lookedAt < FRESH_MS) return
-    this.#lookedAt = now
+    if (this.#watched.size === 0 || now - this.#checkedAt < FRESH_MS) return
+    this.#checkedAt = now
     const stopped = stoppedGroups()
     for (const watched of [...this.#watched]) watched.looked(!stopped.has(watched.group))
   }
@@ -246,10 +246,10 @@ export class ProcessWatch {
   }
 
   #wait(): void {
-    const again = () => {
+    const checkAgain = () => {
       this.look()
       this.#wait()
     }
-    this.#timer = this.clock.timeout(this.staleAfterMs() / LOOKS, again, { unref: true })
+    this.#timer = this.clock.timeout(this.staleAfterMs() / CHECKS, checkAgain, { unref: true })
   }
 }

@@ -102,8 +102,9 @@ export async function planLaunch(context: SessionsContext, row: SessionRow): Pro
     )
   })
   const plan = await kernel.needs.agents.plan(row.agent_name, workspace, otherProviderOf(row))
-  const late = await readBriefing(kernel, infoOf(row), workspace, briefings.names(row.id))
-  if (late.length > 0) await kernel.db.tx(t => briefings.insert(t, row.id, late, row.acp_session_id !== null))
+  const addedParts = await readBriefing(kernel, infoOf(row), workspace, briefings.names(row.id))
+  if (addedParts.length > 0)
+    await kernel.db.tx(t => briefings.insert(t, row.id, addedParts, row.acp_session_id !== null))
   const rights = rightsOf(row)
   const all = rights ? await roots(rights.roots[0] ?? root, rights.roots) : await roots(root, workspace.addDirs)
   return { plan, workspace, territory: { roots: all, forbidden: kernel.home.root } }
@@ -112,16 +113,16 @@ export async function planLaunch(context: SessionsContext, row: SessionRow): Pro
 /** Starts the process, opens its session and notifies. Throws {@link AgentFailure} or a fault; no process is left running then. */
 export async function launch(...args: Parameters<typeof start>): Promise<RunningAgent> {
   const [{ points }, row, info] = args
-  const isAgain = row.state === 'starting'
-  if (isAgain) void points.recoveryStarted.call(info)
+  const isRecovery = row.state === 'starting'
+  if (isRecovery) void points.recoveryStarted.call(info)
   const running = await start(...args).catch(error => {
-    if (isAgain) void points.recoveryExhausted.call(info)
+    if (isRecovery) void points.recoveryExhausted.call(info)
     throw error
   })
   const { handle } = running.agent
   void points.agentSpawned.call(info, handle.pid)
   void handle.exited.then(() => points.agentStopped.call(info))
-  if (isAgain) {
+  if (isRecovery) {
     void points.recoverySucceeded.call(info)
     void points.postResume.call(info)
   }
@@ -143,7 +144,7 @@ async function start(
   const cwd = await resolveInside(territory, command.cwd)
   const owner = `${row.id} ${row.agent_name}`
   const provider = kernel.needs.providers.get(plan.provider) ?? kernel.needs.providers.get(BUILT_IN_PROVIDER)
-  const base = await kernel.needs.providers.environment(provider ?? kernel.needs.providers.builtIn)
+  const environment = await kernel.needs.providers.environment(provider ?? kernel.needs.providers.builtIn)
   const program = kernel.needs.providers.programOf(plan.argv)
   const mode = row.type === 'dream' ? 'approve-all' : (row.permissions_asked ?? plan.permissions)
   const tools = new ToolRights(rightsOf(row)?.tools)
@@ -161,9 +162,9 @@ async function start(
   const allowedServers = rightsOf(row)?.mcpServers
   const warning = 'mcp_server_left_out'
   const leftOut = (text: string) => listener.warn(listener.turnId() ?? '', { warning, text })
-  const begin: SessionStart = await context.prepare.run(
+  const sessionStart: SessionStart = await context.prepare.run(
     {
-      env: { ...base, ...(learnsToAsk && program?.askingEnv), ...ownVariables(context, row) },
+      env: { ...environment, ...(learnsToAsk && program?.askingEnv), ...ownVariables(context, row) },
       mcpServers: await serversFor(kernel, plan.definition, workspace, allowedServers, { sessionId: row.id, leftOut }),
       preamble: envelope(row, workspace, cwd, [plan.definition.prompt, note, briefing].filter(Boolean).join('\n\n')),
     },
@@ -174,7 +175,7 @@ async function start(
     tools,
     guards,
     get territory() {
-      return { ...territory, readOnly: surroundings.protected, sightOf: surroundings.seen }
+      return { ...territory, readOnly: surroundings.protected, sightOf: surroundings.sightOf }
     },
     ...{ clock, ids, timeoutMs: limits.permissionTimeout },
     turnId: () => listener.turnId(),
@@ -200,11 +201,11 @@ async function start(
       session: info,
       provider: program ?? provider ?? kernel.needs.providers.builtIn,
       roots: territory.roots,
-      mcpServers: begin.mcpServers,
+      mcpServers: sessionStart.mcpServers,
       confinement,
       argv,
       cwd,
-      env: begin.env,
+      env: sessionStart.env,
     })
   let [surroundings, cleanedUp] = [await surround(), Promise.resolve()]
   /** Starts a command of the session with the changes of its surroundings. */
@@ -213,7 +214,7 @@ async function start(
   const terminals = new Terminals({
     clock,
     ids,
-    env: begin.env,
+    env: sessionStart.env,
     spawn: ({ label, argv, cwd, env }) => spawn(`${row.id} ${label}`, { argv, cwd, env }),
   })
   const watch: CallWatch = {
@@ -232,7 +233,7 @@ async function start(
   }
   const connect = async (loadId: string | undefined) => {
     listener.signal.throwIfAborted()
-    const handle = await spawn(owner, { argv, cwd, env: begin.env }).catch(error => {
+    const handle = await spawn(owner, { argv, cwd, env: sessionStart.env }).catch(error => {
       throw new AgentFailure('startup_failure', messageOf(error), error)
     })
     cleanedUp = surroundings.watch(handle)
@@ -251,7 +252,7 @@ async function start(
         clock,
         cwd,
         addDirs: territory.roots.slice(1),
-        mcpServers: begin.mcpServers,
+        mcpServers: sessionStart.mcpServers,
         mode: asksIn(mode),
         guards,
         version: kernel.needs.host.version,
@@ -276,7 +277,7 @@ async function start(
     } catch (error) {
       if (!(error instanceof AgentFailure)) throw error
       const failure = error.wantsLogin ? error.withHint(withheldText(kernel.needs.providers, program, provider)) : error
-      failure.startedWith = { argv, cwd, env: begin.env }
+      failure.startedWith = { argv, cwd, env: sessionStart.env }
       throw failure
     } finally {
       listener.signal.removeEventListener('abort', abort)
@@ -300,8 +301,8 @@ async function start(
     terminals,
     argv,
     cwd,
-    env: begin.env,
-    preamble: begin.preamble,
+    env: sessionStart.env,
+    preamble: sessionStart.preamble,
     unheld,
     asksIn,
     guards,
@@ -330,16 +331,16 @@ function cannotAsk(
   confinement: SessionConfinement | undefined,
 ): string | undefined {
   if (program?.neverAsks) return `${program.displayName} never asks`
-  const isTold = program?.askingEnv || (program?.sandboxedArgs && confinement?.kind === 'sandbox')
-  return isTold && !learnsToAsk ? `${program.displayName} can be set to ask only at its start` : undefined
+  const canAskAtStart = program?.askingEnv || (program?.sandboxedArgs && confinement?.kind === 'sandbox')
+  return canAskAtStart && !learnsToAsk ? `${program.displayName} can be set to ask only at its start` : undefined
 }
 
 /** Existing canonical roots without duplicates: the workspace's own first, then its further folders. */
 async function roots(root: string, addDirs: readonly string[]): Promise<string[]> {
   const all = [root]
   for (const dir of addDirs) {
-    const real = path.isAbsolute(dir) ? await realpath(dir).catch(() => undefined) : undefined
-    if (real !== undefined && !all.some(other => contains(other, real))) all.push(real)
+    const canonical = path.isAbsolute(dir) ? await realpath(dir).catch(() => undefined) : undefined
+    if (canonical !== undefined && !all.some(root => contains(root, canonical))) all.push(canonical)
   }
   return all
 }
@@ -363,10 +364,10 @@ function ownVariables({ kernel }: SessionsContext, row: SessionRow): Record<stri
 /** The MCP servers for the process of a session. Throws {@link AgentFailure} with the missing part of a server. */
 async function serversFor(
   { collect }: Pick<K, 'collect'>,
-  ...about: Parameters<SessionMcpServer['read']>
+  ...readArguments: Parameters<SessionMcpServer['read']>
 ): Promise<AcpMcpServer[]> {
-  const read = collect(SessionMcpServers).map(({ entry }) => entry.read(...about))
-  const servers = await Promise.all(read).catch(error => {
+  const pending = collect(SessionMcpServers).map(({ entry }) => entry.read(...readArguments))
+  const servers = await Promise.all(pending).catch(error => {
     throw new AgentFailure('startup_failure', messageOf(error), error)
   })
   return servers.flat()
@@ -411,7 +412,7 @@ interface Surroundings {
   /** Paths that the daemon does not write on behalf of the agent. */
   readonly protected: readonly string[]
   /** Visibility of an absolute path in the sandbox; undefined without a sandbox. */
-  readonly seen: ((file: string) => Sight) | undefined
+  readonly sightOf: ((file: string) => Sight) | undefined
   /** Resolves when the agent's process and its group have ended and what they left is cleaned up; never rejects. */
   watch(handle: ProcessHandle): Promise<void>
 }
@@ -426,18 +427,18 @@ async function surroundingsOf(
 ): Promise<Surroundings> {
   const changes: ((command: SessionCommand) => SessionCommand)[] = []
   const guarded: string[] = []
-  let seen: Surroundings['seen']
-  const endings: (() => Promise<void>)[] = []
-  const refused = await launching.ask({
+  let sightOf: Surroundings['sightOf']
+  const cleanups: (() => Promise<void>)[] = []
+  const refusal = await launching.ask({
     ...launch,
     around: change => void changes.push(change),
     protect: paths => void guarded.push(...paths),
-    sees: how => {
-      seen = how
+    sees: sight => {
+      sightOf = sight
     },
-    afterwards: work => void endings.push(work),
+    afterwards: cleanup => void cleanups.push(cleanup),
   })
-  if (refused) throw refused
+  if (refusal) throw refusal
   if (launch.confinement?.kind === 'sandbox' && changes.length === 0) {
     throw SessionErrors.sandbox_unavailable(
       'this session was created with a sandbox, but no sandbox can be started here',
@@ -446,14 +447,14 @@ async function surroundingsOf(
   const cleanUp = async (handle: ProcessHandle) => {
     await handle.exited
     await handle.stop({ graceMs: 0, termMs: 0 })
-    for (const work of endings) await work()
+    for (const cleanup of cleanups) await cleanup()
   }
   return {
     protected: guarded,
-    seen,
+    sightOf,
     change: command => changes.reduce((changed, change) => change(changed), command),
     watch: async handle => {
-      if (endings.length === 0) return
+      if (cleanups.length === 0) return
       await cleanUp(handle).catch(error =>
         kernel.log.error('files left by a process were not cleaned up', {
           session: launch.session.id,
@@ -528,18 +529,18 @@ export async function readBriefing(
   const { path } = SessionSettings.briefingTimeout
   const ms = config.get(SessionSettings.briefingTimeout)
   const read = async ({ owner, entry }: Contribution<Briefing>) => {
-    let isLate = true
+    let isPending = true
     const answer = (async () => entry.read(session, workspace))().finally(() => {
-      isLate = false
+      isPending = false
     })
     try {
       return { name: entry.name, text: (await within(clock, ms || Number.POSITIVE_INFINITY, answer)) ?? '' }
     } catch (error) {
       if (error instanceof Fault) throw error
-      const why = isLate ? `no answer within ${ms / 1000} s (${path})` : messageOf(error)
+      const why = isPending ? `no answer within ${ms / 1000} s (${path})` : messageOf(error)
       log.error(`${owner} did not provide its part of the session context: ${why}`, { agent: session.agentName })
       throw SessionErrors.session_briefing_failed(`the ${entry.name} of agent ${session.agentName}: ${why}`, {
-        ...(isLate && { next: command('config set', path, `${(ms * 2) / 1000}s`) }),
+        ...(isPending && { next: command('config set', path, `${(ms * 2) / 1000}s`) }),
       })
     }
   }
@@ -576,10 +577,10 @@ function withheldText(
 ): string | undefined {
   const names = providers.withheld({ ...(provider ?? providers.builtIn), ...program, ...passedBy(provider) })
   if (names.length === 0) return undefined
-  const shown = names.slice(0, WITHHELD_NAMED)
-  const more = names.length > shown.length ? ` and ${names.length - shown.length} more` : ''
+  const named = names.slice(0, WITHHELD_NAMED)
+  const rest = names.length > named.length ? ` and ${names.length - named.length} more` : ''
   const entry = provider?.name ?? BUILT_IN_PROVIDER
-  return `the daemon has ${shown.join(', ')}${more} and does not pass on variables that look like secrets; allow one: svc config set providers.${entry} '{"env_allow":["${shown[0]}"]}'`
+  return `the daemon has ${named.join(', ')}${rest} and does not pass on variables that look like secrets; allow one: svc config set providers.${entry} '{"env_allow":["${named[0]}"]}'`
 }
 
 const passedBy = (provider: Provider | undefined) => ({

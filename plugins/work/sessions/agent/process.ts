@@ -91,11 +91,11 @@ export class AgentProcess {
   readonly ended: Promise<AgentFailure>
   #session: AgentSession | undefined
   readonly choices = new AgentChoices()
-  #silent = false
+  #isReplaying = false
   /** A cancel was requested for the running prompt. */
-  #cancelAsked = false
-  #stopped = false
-  #brokenOff: AgentFailure | undefined
+  #isCancelRequested = false
+  #isStopped = false
+  #breakOffFailure: AgentFailure | undefined
 
   private constructor(private readonly start: AgentStart) {
     const { handle } = start
@@ -110,7 +110,7 @@ export class AgentProcess {
       update: params => {
         if (isOfAnother(params, this.#session?.acpSessionId)) return
         this.choices.note(params)
-        if (!this.#silent) start.update(params)
+        if (!this.#isReplaying) start.update(params)
       },
       room: start.room,
       activity: start.activity,
@@ -164,13 +164,13 @@ export class AgentProcess {
     meta?: AssembledPrompt['meta'],
   ): Promise<string> {
     const prompt = promptBlocks(texts, files)
-    this.#cancelAsked = false
+    this.#isCancelRequested = false
     const { acpSessionId: sessionId } = this.session
     try {
       const request = { sessionId, prompt, ...(meta && { _meta: meta }) }
       const answer: unknown = await this.#connection.agent.request(methods.agent.session.prompt, request)
       const { stopReason } = v.parse(v.fallback(PromptResult, { stopReason: 'end_turn' }), answer)
-      if (stopReason !== 'cancelled' || this.#cancelAsked) return stopReason
+      if (stopReason !== 'cancelled' || this.#isCancelRequested) return stopReason
       // Some agents whose main process was killed still send a stop reason before they exit.
       const failure = await within(this.start.clock, 2 * DRAIN_MS, this.ended).catch(() => undefined)
       if (failure) throw failure
@@ -184,14 +184,14 @@ export class AgentProcess {
 
   /** Requests the end of the running turn. The agent decides when to comply. */
   async cancel(): Promise<void> {
-    this.#cancelAsked = true
+    this.#isCancelRequested = true
     const { acpSessionId: sessionId } = this.session
     await this.#connection.agent.notify(methods.agent.session.cancel, { sessionId }).catch(() => {})
   }
 
   /** Ends the process and its group; does not reject when the process is already gone. */
   async stop(options?: { readonly graceMs?: number; readonly termMs?: number }): Promise<void> {
-    this.#stopped = true
+    this.#isStopped = true
     await this.handle.stop(options)
     this.#connection.close(new Error('the session was stopped'))
   }
@@ -207,28 +207,28 @@ export class AgentProcess {
       try {
         return await within(start.clock, ms, answer)
       } catch (error) {
-        if (!isAnswered) throw new AgentFailure(kind, `${method}: ${this.#silence(bound)}`, error)
+        if (!isAnswered) throw new AgentFailure(kind, `${method}: ${this.#noAnswerText(bound)}`, error)
         if (!this.#connection.signal.aborted) throw refused(kind, method, error, start.redact, start.login)
         const failure = await this.ended
         throw new AgentFailure('startup_failure', `${method}: ${failure.message}`, failure)
       }
     }
-    const isOffered = (capability: string) => !start.withholds.includes(capability)
-    const hello = await request(
+    const isSupported = (capability: string) => !start.withholds.includes(capability)
+    const initializeReply = await request(
       'handshake_failure',
       methods.agent.initialize,
       {
         protocolVersion: PROTOCOL_VERSION,
         clientInfo: { name: 'svc', version: start.version },
         clientCapabilities: {
-          ...(isOffered('fs') && { fs: { readTextFile: true, writeTextFile: true } }),
-          ...(isOffered('terminal') && { terminal: true }),
-          ...(isOffered('elicitation') && { elicitation: { form: {} } }),
+          ...(isSupported('fs') && { fs: { readTextFile: true, writeTextFile: true } }),
+          ...(isSupported('terminal') && { terminal: true }),
+          ...(isSupported('elicitation') && { elicitation: { form: {} } }),
         },
       },
       'initializeTimeout',
     )
-    const initialized = v.safeParse(InitializeResult, hello)
+    const initialized = v.safeParse(InitializeResult, initializeReply)
     if (!initialized.success) throw new AgentFailure('handshake_failure', 'initialize: the reply is not an object')
     const { protocolVersion, agentCapabilities } = initialized.output
     if (protocolVersion !== PROTOCOL_VERSION) {
@@ -238,72 +238,74 @@ export class AgentProcess {
     const supportsLoad = agentCapabilities?.loadSession === true
     const servers = reachable(start.mcpServers, agentCapabilities?.mcpCapabilities?.http === true, start.mcpTransports)
     for (const [transport, names] of servers.leftOut) start.leftOut(names, { transport })
-    let handed = servers.handed
+    let usableServers = servers.usable
     // An agent that refuses MCP servers is tried once more without them, and gets none from then on.
-    const open = async (kind: FailureKind, method: string, more: object): Promise<unknown> => {
+    const openSession = async (kind: FailureKind, method: string, params: object): Promise<unknown> => {
       const folders = {
         cwd: start.cwd,
         ...(start.addDirs.length > 0 && { additionalDirectories: start.addDirs }),
-        ...more,
+        ...params,
       }
       try {
-        return await request(kind, method, { ...folders, mcpServers: handed }, 'newSessionTimeout')
+        return await request(kind, method, { ...folders, mcpServers: usableServers }, 'newSessionTimeout')
       } catch (error) {
-        if (handed.length === 0 || !refusesServers(error)) throw error
-        const opened = await request(kind, method, { ...folders, mcpServers: [] }, 'newSessionTimeout')
-        start.leftOut(handed.map(serverName), { refusal: messageOf(error) })
-        handed = []
-        return opened
+        if (usableServers.length === 0 || !refusesServers(error)) throw error
+        const sessionReply = await request(kind, method, { ...folders, mcpServers: [] }, 'newSessionTimeout')
+        start.leftOut(usableServers.map(serverName), { refusal: messageOf(error) })
+        usableServers = []
+        return sessionReply
       }
     }
     let loadFailure = start.load !== undefined && !supportsLoad ? 'the agent cannot load sessions' : undefined
-    let opened: unknown
+    let sessionReply: unknown
     let acpSessionId: string | undefined
     if (start.load !== undefined && supportsLoad) {
       // Replayed updates are in the journal already.
-      this.#silent = true
+      this.#isReplaying = true
       try {
-        opened = await open('load_session_failure', methods.agent.session.load, { sessionId: start.load })
+        sessionReply = await openSession('load_session_failure', methods.agent.session.load, { sessionId: start.load })
         acpSessionId = start.load
       } catch (error) {
         // A process that has exited cannot open a new session.
         if (this.#connection.signal.aborted) throw new AgentFailure('load_session_failure', messageOf(error), error)
         loadFailure = messageOf(error)
       } finally {
-        this.#silent = false
+        this.#isReplaying = false
       }
     }
     if (acpSessionId === undefined) {
-      opened = await open('startup_failure', methods.agent.session.new, {})
-      acpSessionId = v.safeParse(SessionResult, opened).success ? v.parse(SessionResult, opened).sessionId : undefined
+      sessionReply = await openSession('startup_failure', methods.agent.session.new, {})
+      acpSessionId = v.safeParse(SessionResult, sessionReply).success
+        ? v.parse(SessionResult, sessionReply).sessionId
+        : undefined
       if (!acpSessionId) throw new AgentFailure('startup_failure', 'session/new: the answer has no sessionId')
     }
-    const modes = v.safeParse(SessionResult, opened)
-    const offered = (modes.success ? modes.output.modes?.availableModes : undefined)?.map(({ id }) => id) ?? []
-    const current = modes.success ? modes.output.modes?.currentModeId : undefined
+    const modes = v.safeParse(SessionResult, sessionReply)
+    const modeIds = (modes.success ? modes.output.modes?.availableModes : undefined)?.map(({ id }) => id) ?? []
+    const currentModeId = modes.success ? modes.output.modes?.currentModeId : undefined
     if (modes.success) this.choices.opened(modes.output)
-    this.#checkAsks(offered)
-    await this.#chooseMode(acpSessionId, offered, current, start.mode)
+    this.#checkAsks(modeIds)
+    await this.#chooseMode(acpSessionId, modeIds, currentModeId, start.mode)
     const { image = false, audio = false, embeddedContext = false } = agentCapabilities?.promptCapabilities ?? {}
     return {
       acpSessionId,
       loaded: start.load !== undefined && acpSessionId === start.load && loadFailure === undefined,
       loadFailure,
       supportsLoad,
-      modes: offered,
+      modes: modeIds,
       prompts: { image, audio, embeddedContext },
     }
   }
 
-  #silence(bound: StartBound): string {
-    const stands = stoppedGroups().has(this.handle.pid) ? '; its process was stopped by a signal (state T)' : ''
-    return `no answer within ${this.start[bound] / 1000} s (setting ${SessionSettings[bound].path})${stands}`
+  #noAnswerText(bound: StartBound): string {
+    const stopNote = stoppedGroups().has(this.handle.pid) ? '; its process was stopped by a signal (state T)' : ''
+    return `no answer within ${this.start[bound] / 1000} s (setting ${SessionSettings[bound].path})${stopNote}`
   }
 
   /** Closes the connection for a reason of the daemon's own; {@link ended} resolves with that reason. */
   breakOff(kind: FailureKind, message: string): void {
-    this.#brokenOff ??= this.#failure(kind, message)
-    this.#connection.close(this.#brokenOff)
+    this.#breakOffFailure ??= this.#failure(kind, message)
+    this.#connection.close(this.#breakOffFailure)
   }
 
   /** Throws {@link AgentFailure} for an agent under a guard that has no mode in which it asks. */
@@ -319,23 +321,23 @@ export class AgentProcess {
   /** Sets one of the agent's own modes. Throws the agent's refusal. */
   async setMode(modeId: string): Promise<void> {
     const { acpSessionId: sessionId } = this.session
-    const chosen = this.#connection.agent.request(methods.agent.session.setMode, { sessionId, modeId })
-    await within(this.start.clock, SET_MODE_MS, chosen).catch(error => {
+    const request = this.#connection.agent.request(methods.agent.session.setMode, { sessionId, modeId })
+    await within(this.start.clock, SET_MODE_MS, request).catch(error => {
       throw new Error(describe(error, this.start.redact), { cause: error })
     })
   }
 
   async #chooseMode(
     sessionId: string,
-    offered: readonly string[],
-    current: string | undefined,
+    modeIds: readonly string[],
+    currentModeId: string | undefined,
     mode: PermissionMode,
   ): Promise<void> {
     const names = mode === 'approve-all' ? MODE_NAMES[mode] : [...this.start.askingModes, ...MODE_NAMES[mode]]
-    const modeId = names.find(name => offered.includes(name))
-    if (modeId === undefined || modeId === current) return
-    const chosen = this.#connection.agent.request(methods.agent.session.setMode, { sessionId, modeId })
-    await within(this.start.clock, SET_MODE_MS, chosen).catch(error => {
+    const modeId = names.find(name => modeIds.includes(name))
+    if (modeId === undefined || modeId === currentModeId) return
+    const request = this.#connection.agent.request(methods.agent.session.setMode, { sessionId, modeId })
+    await within(this.start.clock, SET_MODE_MS, request).catch(error => {
       const why = describe(error, this.start.redact)
       const guardedBy = this.start.guards.first?.by
       if (guardedBy !== undefined)
@@ -349,13 +351,13 @@ export class AgentProcess {
   }
 
   /** An agent without modes is trusted to ask; an agent with modes must offer one in which it asks. */
-  #checkAsks(offered: readonly string[]): void {
+  #checkAsks(modeIds: readonly string[]): void {
     const guardedBy = this.start.guards.first?.by
-    const asking = [...this.start.askingModes, ...ASKING]
-    if (guardedBy === undefined || offered.length === 0 || asking.some(mode => offered.includes(mode))) return
+    const askingModes = [...this.start.askingModes, ...ASKING]
+    if (guardedBy === undefined || modeIds.length === 0 || askingModes.some(mode => modeIds.includes(mode))) return
     throw new AgentFailure(
       'startup_failure',
-      `${guardedBy} must approve each operation, but the agent has no mode in which it asks (${offered.join(', ')})`,
+      `${guardedBy} must approve each operation, but the agent has no mode in which it asks (${modeIds.join(', ')})`,
     )
   }
 
@@ -368,8 +370,8 @@ export class AgentProcess {
       if (code === null) return this.#failure('process_exit', `the agent process ended by ${signal}`)
       return this.#failure('process_exit', this.#withLastWords(`the agent process ended with code ${code}`))
     })
-    const broken = this.#connection.closed.then(async () => {
-      if (this.#brokenOff) return this.#brokenOff
+    const connectionEnd = this.#connection.closed.then(async () => {
+      if (this.#breakOffFailure) return this.#breakOffFailure
       // A process that ends closes its pipes shortly before it exits.
       const exitFailure = await within(clock, DRAIN_MS, exit).catch(() => undefined)
       const failure = linkFailure()
@@ -379,12 +381,12 @@ export class AgentProcess {
       }
       return exitFailure ?? this.#failure('transport_failure', this.#withLastWords('the agent closed the connection'))
     })
-    return Promise.race([broken, exit.then(failure => (linkFailure() ? broken : failure))])
+    return Promise.race([connectionEnd, exit.then(failure => (linkFailure() ? connectionEnd : failure))])
   }
 
   /** True once {@link stop} was called: the end of the process is then no failure. */
   get stopping(): boolean {
-    return this.#stopped
+    return this.#isStopped
   }
 
   #failure(kind: FailureKind, message: string): AgentFailure {
@@ -394,8 +396,8 @@ export class AgentProcess {
   }
 
   #withLastWords(text: string): string {
-    const last = this.start.redact.text(reasonIn(this.#stderr.lines()), 500)
-    return last ? `${text}: ${last}` : text
+    const reason = this.start.redact.text(reasonIn(this.#stderr.lines()), 500)
+    return reason ? `${text}: ${reason}` : text
   }
 
   #takeJunk(line: string): void {
@@ -409,10 +411,10 @@ export class AgentProcess {
 }
 
 /** Whether an update belongs to another session. One without an ID, or before the ID is known, does not. */
-function isOfAnother(params: unknown, own: string | undefined): boolean {
+function isOfAnother(params: unknown, ownId: string | undefined): boolean {
   const parsed = v.safeParse(UpdateParams, params)
   const id = parsed.success ? parsed.output.sessionId : undefined
-  return own !== undefined && id !== undefined && id !== own
+  return ownId !== undefined && id !== undefined && id !== ownId
 }
 
 /** The name of an MCP server in the form of the protocol. */
@@ -427,13 +429,13 @@ type Transport = 'stdio' | 'http'
  */
 function reachable(servers: readonly unknown[], overHttp: boolean, transports: readonly string[] = ['stdio', 'http']) {
   const leftOut = new Map<Transport, string[]>()
-  const handed = servers.filter(server => {
+  const usable = servers.filter(server => {
     const transport = (Object(server) as { type?: unknown }).type === 'http' ? 'http' : 'stdio'
     if (transports.includes(transport) && (transport === 'stdio' || overHttp)) return true
     leftOut.set(transport, [...(leftOut.get(transport) ?? []), serverName(server)])
     return false
   })
-  return { handed, leftOut }
+  return { usable, leftOut }
 }
 
 const REASON_CHARACTERS = 700
@@ -465,13 +467,13 @@ function refusesServers(failure: unknown): boolean {
  */
 function refused(
   kind: FailureKind,
-  what: string | undefined,
+  subject: string | undefined,
   error: unknown,
   redact: Redact,
   login: string | undefined,
 ): AgentFailure {
   const wantsLogin = error instanceof RequestError && error.code === LOGIN_WANTED
-  const message = `${what === undefined ? '' : `${what}: `}${describe(error, redact)}`
+  const message = `${subject === undefined ? '' : `${subject}: `}${describe(error, redact)}`
   const failure = new AgentFailure(kind, wantsLogin && login !== undefined ? `${message}; ${login}` : message, error)
   failure.wantsLogin = wantsLogin
   return failure
