@@ -4,7 +4,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { dropInCommands } from '../../cli/daemon/drop-in-commands.js'
 import { daemon, extensions, resources } from '../../plugins/index.js'
-import { active, scene } from '../plugins/delivery/extensions/scene.js'
+import { isActive, scene } from '../plugins/delivery/extensions/scene.js'
 
 const MAIN = `import { definePlugin, ok, routeOf } from 'svc/plugin'
 import { cli } from 'svc/kit'
@@ -24,7 +24,7 @@ test('a command that does not fit its route is a fault of its extension; the oth
   const plugins = [daemon, resources, extensions, dropInCommands]
   const svc = await scene({ 'acme.two': { 'extension.toml': manifest, 'main.js': MAIN } }, { plugins })
   try {
-    await svc.until('acme.two', active)
+    await svc.until('acme.two', isActive)
     const written = async () => JSON.parse(await readFile(path.join(svc.home, 'cache/commands.json'), 'utf8'))
     await svc.until('acme.two', async () => (await written().catch(() => undefined))?.routes.length > 0)
     assert.equal(

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type Asked, type ScriptedModel, type Step, scriptedModel } from '../fixtures/scripted-model.js'
+import { type ModelRequest, type ScriptedModel, type Step, scriptedModel } from '../fixtures/scripted-model.js'
 import { Installed, until } from './installed.js'
 
 const MS = 60_000
@@ -31,7 +31,7 @@ test.after(async () => {
 
 /** What a request told the model, without the prompt of the agent itself. */
 const transcript = (request = model.asked.at(-1)) => JSON.stringify(request?.messages.slice(1))
-const says = ({ messages }: Asked, text: string) => String(messages.at(-1)?.content).includes(text)
+const says = ({ messages }: ModelRequest, text: string) => String(messages.at(-1)?.content).includes(text)
 const prompt = (id: string, text: string) => svc.svc('session', 'prompt', id, text)
 
 /** A session whose agent runs in a sandbox already. */

@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type Asked, type ScriptedModel, type Step, scriptedModel } from '../fixtures/scripted-model.js'
+import { type ModelRequest, type ScriptedModel, type Step, scriptedModel } from '../fixtures/scripted-model.js'
 import { Installed, until } from './installed.js'
 
 const MS = 60_000
@@ -29,8 +29,8 @@ test.after(async () => {
 /** What a request told the model, without the prompt of the agent itself. */
 const transcript = (request = model.asked.at(-1)) => JSON.stringify(request?.messages.slice(1))
 /** What a request said last. */
-const last = ({ messages }: Asked) => messages.at(-1)!
-const says = (request: Asked, text: string) => String(last(request).content).includes(text)
+const last = ({ messages }: ModelRequest) => messages.at(-1)!
+const says = (request: ModelRequest, text: string) => String(last(request).content).includes(text)
 
 async function newSession(sandbox: string, permissions = 'approve-all'): Promise<string> {
   const options = ['--sandbox', sandbox, '--permissions', permissions, '--json']

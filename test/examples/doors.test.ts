@@ -11,7 +11,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { temporaryFolder } from '../harness/kernel.js'
 import { ask } from '../kernel/http/doors.js'
-import { active, gone, scene } from '../plugins/delivery/extensions/scene.js'
+import { isActive, isGone, scene } from '../plugins/delivery/extensions/scene.js'
 
 const examples = fileURLToPath(new URL('../../examples/extensions', import.meta.url))
 const MB = 1024 * 1024
@@ -36,7 +36,7 @@ async function during(
     { home, config, listen: ['socket', 'tcp'], env: { PATH: process.env.PATH, HOME: home, ...env } },
   )
   try {
-    for (const name of names) await svc.until(name, active)
+    for (const name of names) await svc.until(name, isActive)
     const listener = svc.kernel.host.listeners().find(({ door }) => door === 'tcp')
     const port = listener?.door === 'tcp' ? listener.port : 0
     await work({
@@ -45,7 +45,7 @@ async function during(
       socket: { socketPath: path.join(home, 'daemon.sock') },
       drop: async name => {
         await drop(name)
-        await svc.until(name, active)
+        await svc.until(name, isActive)
       },
     })
   } finally {
@@ -81,7 +81,7 @@ test('acme.api-keys: a key admits its bearer within its scope until it is revoke
     while (last === 200) last = await answer(tcp, keys, bearer('k-ci'))
     assert.is(last, '401 acme_key_unknown')
     await svc.remove('acme.api-keys')
-    await svc.until('acme.api-keys', gone)
+    await svc.until('acme.api-keys', isGone)
     assert.is(await answer(tcp, '/api/status', bearer('k-narrow')), '401 identity_required')
   }))
 

@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert'
 import { readManifest } from '../../plugins/delivery/extensions/manifest/manifest.js'
 import { daemon, extensions, resources, workspaces } from '../../plugins/index.js'
 import { temporaryFolder } from '../harness/kernel.js'
-import { active, scene as daemonScene, gone, type Wire } from '../plugins/delivery/extensions/scene.js'
+import { scene as daemonScene, isActive, isGone, type Wire } from '../plugins/delivery/extensions/scene.js'
 import { scene, until } from '../plugins/delivery/extensions/subprocess/scene.js'
 
 const examples = path.join(import.meta.dirname, '../../examples/extensions')
@@ -41,7 +41,7 @@ test('processes dropped into a running daemon start and follow edits, kills and 
   const drop = (name: string) => cp(path.join(examples, name), path.join(dropped, name), { recursive: true })
   const layouts = async () => (await svc.request('GET', '/api/resources/window_layout')).body.records as Wire[]
   const ids = async () => (await layouts()).map(({ id }) => id).join()
-  const isGone = (pid: number) => assert.throws(() => process.kill(pid, 0), /ESRCH/)
+  const assertGone = (pid: number) => assert.throws(() => process.kill(pid, 0), /ESRCH/)
 
   const isAlive = (pid: number) => {
     try {
@@ -52,16 +52,16 @@ test('processes dropped into a running daemon start and follow edits, kills and 
   }
 
   await Promise.all([drop('clock-node'), drop('desks-python')])
-  const clock = await svc.until('clock-node', active)
-  const desks = await svc.until('desks-python', async found => active(found) && (await ids()) !== '')
+  const clock = await svc.until('clock-node', isActive)
+  const desks = await svc.until('desks-python', async found => isActive(found) && (await ids()) !== '')
   assert.is(await ids(), 'desks-review,desks-write')
   assert.equal((await layouts())[0].source, { kind: 'extension', id: 'desks-python' })
 
   await writeFile(path.join(dropped, 'desks-python/desks.txt'), 'Read\nReview\n')
   await svc.until('desks-python', async () => (await ids()) === 'desks-read,desks-review')
-  const again = await svc.until('desks-python', active)
+  const again = await svc.until('desks-python', isActive)
   assert.is.not(again.pid, desks.pid)
-  isGone(desks.pid)
+  assertGone(desks.pid)
   await svc.until('desks-python', async () => {
     const { body } = await svc.request('GET', '/api/extensions/desks-python/logs')
     return body.logs.some(({ message }: Wire) => message === 'published')
@@ -75,11 +75,11 @@ test('processes dropped into a running daemon start and follow edits, kills and 
   assert.match(stuck.health_message, /command not found: no-such-program/)
 
   await svc.request('POST', '/api/extensions/clock-node/disable')
-  isGone(clock.pid)
-  const { pid } = await svc.until('desks-python', active)
+  assertGone(clock.pid)
+  const { pid } = await svc.until('desks-python', isActive)
   await svc.remove('desks-python')
   // It is listed no longer as soon as its folder is gone; its process has its time to end.
-  await svc.until('desks-python', found => gone(found) && !isAlive(pid))
+  await svc.until('desks-python', found => isGone(found) && !isAlive(pid))
   assert.is(await ids(), 'desks-read,desks-review')
   await svc.close()
 })

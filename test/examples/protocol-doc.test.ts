@@ -8,7 +8,7 @@ import { checkReply, greeting, PROTOCOL_VERSIONS } from '../../plugins/delivery/
 import { SubscribeParams } from '../../plugins/delivery/extensions/subprocess/session-feed.js'
 import { Delivered, IngestParams } from '../../plugins/reach/bridges/processes/schemas.js'
 import { until } from '../plugins/delivery/extensions/subprocess/scene.js'
-import { adapterFiles, FakeHost, managed, scene } from '../plugins/reach/bridges/processes/scene.js'
+import { adapterFiles, FakeHost, managedInstance, scene } from '../plugins/reach/bridges/processes/scene.js'
 
 const document = readFileSync(path.join(import.meta.dirname, '../../docs/protocol.md'), 'utf8')
 const blocks = (language: string) =>
@@ -47,7 +47,7 @@ test('the documented process starts its instance, hands over a message and deliv
     await svc.until('chat', () => svc.provider('chat') !== undefined)
     const provider = svc.provider('chat')
     const host = new FakeHost()
-    await provider?.manage([managed('b1')], host)
+    await provider?.manage([managedInstance('b1')], host)
     await until(() => host.reports.length > 0)
     assert.equal(host.reports, [{ id: 'b1', state: { status: 'ready' } }])
     const { signal } = new AbortController()

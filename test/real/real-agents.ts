@@ -11,7 +11,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { automation, hooks, models, sandboxes, settings } from '../../plugins/index.js'
 import { processesWith } from '../e2e/installed.js'
-import { openWorld, said, type World } from '../fixtures/session-world.js'
+import { agentText, openWorld, type World } from '../fixtures/session-world.js'
 import { type Reply, temporaryFolder } from '../harness/kernel.js'
 import { commandOf, type RealAgent, realAgents } from './agents.js'
 import { type Capability, type Cell, RESULT } from './results.js'
@@ -183,7 +183,7 @@ async function transcript(at: string): Promise<{ role: string; parts: Reply[]; m
 async function answers(at: string): Promise<void> {
   const { events, end } = await turn(at, '[[say:still here]]')
   assert.is(end.type, 'done', JSON.stringify(end))
-  assert.match(said(events), /still here/)
+  assert.match(agentText(events), /still here/)
 }
 
 async function stop(id: string, at: string): Promise<void> {
@@ -222,7 +222,7 @@ holds('questions', 'a tool that needs permission: asked, allowed, done; rejected
     results.map(event => event.content.status),
     ['completed'],
   )
-  assert.match(said(events), /all done/)
+  assert.match(agentText(events), /all done/)
   const tool = (await transcript(at)).flatMap(({ parts }) => parts).find(({ type }) => type === 'dynamic-tool')
   assert.is(tool.state, 'output-available')
 
@@ -441,7 +441,7 @@ holds('errors', 'a model that answers 500: within 30 s the stream says so, the s
   }
   const { events } = await ended(at, failing)
   // Some take the error for an answer, and some end as if nothing had been wrong.
-  const inWords = word.type === 'error' ? (word.failure.summary as string) : said(events)
+  const inWords = word.type === 'error' ? (word.failure.summary as string) : agentText(events)
   await answers(at)
   await stop(id, at)
   if (silent(word)) return 'retries silently; the session shows it'

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { Fault } from '../../../kernel/contract/errors.js'
 import type { Tx } from '../../../kernel/contract/storage.js'
 import { Gate, Guard, Notify, Pipeline, Registry } from '../../../kernel/hooks/index.js'
-import { ended, forever, scene } from './scene.js'
+import { forever, hasEnded, scene } from './scene.js'
 
 const no = new Fault('no', 409, 'no')
 const tx = {} as Tx
@@ -71,7 +71,7 @@ test('notify: a tap that throws, rejects or never ends is reported by name, and 
   notify.tap(tapper('d'), () => heard++)
   const call = notify.call()
   await clock.advance(199)
-  assert.not.ok(await ended(call))
+  assert.not.ok(await hasEnded(call))
   await clock.advance(1)
   await call
   assert.is(heard, 1)
@@ -203,7 +203,7 @@ test('a tap released during a call is not called again; a running one is awaited
   await new Promise(setImmediate)
   await b.scope.release(1000)
   const released = a.scope.release(1000)
-  assert.not.ok(await ended(released))
+  assert.not.ok(await hasEnded(released))
   finish()
   assert.equal(await released, [])
   await call

@@ -19,7 +19,7 @@ export function scene() {
 export const forever = () => new Promise<never>(() => {})
 
 /** Whether it has ended, once every promise that can has. */
-export async function ended(work: Promise<unknown>): Promise<boolean> {
+export async function hasEnded(work: Promise<unknown>): Promise<boolean> {
   let over = false
   const end = () => {
     over = true

@@ -9,7 +9,7 @@ import providers from '../../../plugins/agents/providers/index.js'
 import daemon from '../../../plugins/desk/daemon/index.js'
 import { auth, identity, sandboxes, settings } from '../../../plugins/index.js'
 import { label, testCases } from '../../fixtures/cases.js'
-import { AGENT, openWorld, said } from '../../fixtures/session-world.js'
+import { AGENT, agentText, openWorld } from '../../fixtures/session-world.js'
 import { boot, temporaryFolder } from '../../harness/kernel.js'
 import { scene } from '../desk/settings/scene.js'
 
@@ -157,8 +157,8 @@ test('an agent does not get capabilities its provider withholds, and only MCP se
     ],
   })
   const [plain, less] = [await world.session('plain'), await world.session('less')]
-  assert.match(said(await world.prompt(plain.at, 'capabilities')), /capabilities elicitation fs terminal\n/)
-  const text = said(await world.prompt(less.at, 'capabilities\nhanded'))
+  assert.match(agentText(await world.prompt(plain.at, 'capabilities')), /capabilities elicitation fs terminal\n/)
+  const text = agentText(await world.prompt(less.at, 'capabilities\nhanded'))
   assert.match(text, /capabilities terminal\n/)
   assert.match(text, /far/)
   assert.not.match(text, /near/)
@@ -193,7 +193,7 @@ test('an agent in a sandbox has its own files; a failed login with unknown files
   })
   assert.ok(put.status < 300, JSON.stringify(put.body))
   const { at } = await world.session('ada')
-  assert.match(said(await world.prompt(at, 'say in')), /in\n/)
+  assert.match(agentText(await world.prompt(at, 'say in')), /in\n/)
   assert.is(readFileSync(login, 'utf8'), '')
   await world.close()
   rmSync(user, { recursive: true })
@@ -212,7 +212,7 @@ test('a session in a sandbox that asks tells its agent the notice of the provide
   await world.agent('asking', { command: file, permissions: 'approve-reads' })
   await world.agent('free', { command: file })
   const contextOf = async (agent: string, body: object) =>
-    said(await world.prompt((await world.session(agent, body as never)).at, 'echo'))
+    agentText(await world.prompt((await world.session(agent, body as never)).at, 'echo'))
   assert.match(await contextOf('asking', { sandbox: 'default' }), /Ask before each command\./)
   assert.not.match(await contextOf('asking', { sandbox: 'none' }), /Ask before/)
   assert.not.match(await contextOf('free', {}), /Ask before/)

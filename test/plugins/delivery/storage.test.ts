@@ -3,7 +3,7 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { daemon, extensions, resources, storage, workspaces } from '../../../plugins/index.js'
-import { active, scene } from './extensions/scene.js'
+import { isActive, scene } from './extensions/scene.js'
 
 const main = (name: string, more = '') => `import { definePlugin, ok, routeOf } from 'svc/plugin'
 import { Storage } from 'svc/plugins/storage'
@@ -34,7 +34,7 @@ const plugins = [daemon, resources, extensions, storage, workspaces]
 test('plugin code keeps its values and files across a reload; purging removes them', async () => {
   const svc = await scene({ 'acme.one': files('acme.one'), 'acme.two': files('acme.two') }, { plugins })
   try {
-    for (const name of ['acme.one', 'acme.two']) await svc.until(name, active)
+    for (const name of ['acme.one', 'acme.two']) await svc.until(name, isActive)
     const call = async (name: string, verb: string, body: object = {}) => {
       const { body: reply } = await svc.request('POST', `/api/ext/${name}/${verb}`, body)
       return reply.code ?? reply.result
@@ -66,7 +66,7 @@ test('plugin code keeps its values and files across a reload; purging removes th
     assert.is((await svc.request('DELETE', '/api/extensions/acme.one?purge=true')).status, 200)
     assert.is(existsSync(folder), false)
     await svc.drop('acme.one', files('acme.one'), true)
-    await svc.until('acme.one', active)
+    await svc.until('acme.one', isActive)
     assert.is(await call('acme.one', 'get', { key: 'cursor' }), null)
   } finally {
     await svc.close()

@@ -44,15 +44,15 @@ export function tenant(members: DetailMember[] = [], busy: string[] = []) {
 }
 
 /** Plugins that take the place of the one under test. */
-export const swapped: Plugin[] = []
+export const replacements: Plugin[] = []
 
 /** A kernel with a folder of its own for roots; both go at the end. */
 export async function scene(options: Partial<BootOptions> = {}, more: Parameters<typeof tenant> = []) {
   const folder = await realpath(await temporaryFolder('roots'))
   const { plugin, kernel } = tenant(...more)
   const host = await boot({
-    plugins: [daemon, resources, workspaces, plugin, ...swapped],
-    replace: swapped.map(({ name }) => name),
+    plugins: [daemon, resources, workspaces, plugin, ...replacements],
+    replace: replacements.map(({ name }) => name),
     ...options,
   })
   const root = async (name: string) => {

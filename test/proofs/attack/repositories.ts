@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Installed } from '../../e2e/installed.js'
-import { gitPrograms, planted, ran, templateAt } from '../../fixtures/git-programs.js'
+import { gitPrograms, plantProgram, programMark, templateAt } from '../../fixtures/git-programs.js'
 import { chance } from '../library/chance.js'
 import type { Attack, AttackRun } from './attack.js'
 
@@ -38,12 +38,12 @@ async function run({ seed, cases, say }: AttackRun): Promise<readonly string[]> 
       const how = gitPrograms[kind] ?? {
         plant: ({ program, write }) => write(kind, (clones[kind] as (program: string) => string)(program)),
       }
-      const { top, mark } = planted(template, path.join(at.folder, `clone-${n}`), how)
+      const { top, mark } = plantProgram(template, path.join(at.folder, `clone-${n}`), how)
       writeFileSync(path.join(top, 'a.txt'), `${n}\n`)
       const agents = kind.endsWith('AGENT.md') ? ['memory', 'soul'] : []
       for (const agent of ['report', ...agents])
         await at.run(['run', '--agent', agent, '--permissions', 'deny-all', 'look'], top)
-      const started = ran(mark)
+      const started = programMark(mark)
       if (started !== undefined) wrong.push(`${kind}: ${started.trim()}`)
     }
     say(`${Math.min(cases, kinds.length)} of ${kinds.length} kinds of folders`)

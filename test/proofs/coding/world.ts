@@ -15,7 +15,7 @@ const PATIENCE_MS = 90_000
 const LOOK_MS = 50
 
 /** The turn of a prompt: what was told, and how many questions were answered with yes. */
-export interface Told {
+export interface TurnTranscript {
   readonly events: readonly SessionEvent[]
   readonly end: SessionEvent
   readonly asked: number
@@ -97,12 +97,12 @@ export class CodingWorld {
   }
 
   /** A prompt to its end; every question is answered with yes. */
-  async prompt(id: string, text: string): Promise<Told> {
+  async prompt(id: string, text: string): Promise<TurnTranscript> {
     return this.ended(id, await this.send(id, text))
   }
 
   /** Waits for the end of a turn, and answers its questions with yes. */
-  async ended(id: string, turn: string): Promise<Told> {
+  async ended(id: string, turn: string): Promise<TurnTranscript> {
     const answered = new Set<unknown>()
     const at = await this.#at(id)
     return this.until(`the end of turn ${turn}`, async () => {

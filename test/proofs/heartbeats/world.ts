@@ -50,7 +50,7 @@ export interface World {
   close(): Promise<void>
 }
 
-export const ended: TurnOutcome = { status: 'completed', turnId: 'trn_1', stopReason: 'end_turn' }
+export const endedTurn: TurnOutcome = { status: 'completed', turnId: 'trn_1', stopReason: 'end_turn' }
 
 export async function openWorld({ start, config = {}, plugins = [], files = {} }: WorldOptions): Promise<World> {
   const home = await mkdtemp(path.join(os.tmpdir(), 'svc-heartbeats-'))
@@ -195,7 +195,7 @@ export async function openWorld({ start, config = {}, plugins = [], files = {} }
     },
     prompts: [],
     health: new Map(),
-    onBegin: async () => ended,
+    onBegin: async () => endedTurn,
     async agent(name, heartbeat) {
       const folder = path.join(home, 'agents', name)
       await mkdir(folder, { recursive: true })

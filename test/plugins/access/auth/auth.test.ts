@@ -8,7 +8,7 @@ import { auth, daemon, resources } from '../../../../plugins/index.js'
 import { validateReply } from '../../../harness/contract.js'
 import { boot, temporaryFolder } from '../../../harness/kernel.js'
 import { ask } from '../../../kernel/http/doors.js'
-import { bearer, during, places, teller, tokenOf } from './scene.js'
+import { bearer, eventReader, places, tokenOf, withAuth } from './scene.js'
 
 /** Opens a stream; tells what came when it is over. */
 async function openStream(where: object, url: string, headers = {}) {
@@ -28,7 +28,7 @@ async function openStream(where: object, url: string, headers = {}) {
 }
 
 test('the operator token is created at start, readable only by its user, and is valid over TCP', () =>
-  during(async ({ home, tcp, token, log }) => {
+  withAuth(async ({ home, tcp, token, log }) => {
     assert.is((await stat(path.join(home, 'operator.token'))).mode & 0o777, 0o600)
     assert.match(await token(), /^svc_op_[0-9a-f]{64}$/)
     assert.equal((await tcp('GET', '/api/who', await token())).body, { id: 'daemon-control', origin: 'http' })
@@ -41,7 +41,7 @@ test('the operator token is created at start, readable only by its user, and is 
   }))
 
 test('a rotated token is valid from the next request on, and closes connections of the old one', () =>
-  during(async ({ where, tcp, token }) => {
+  withAuth(async ({ where, tcp, token }) => {
     const old = await token()
     const stream = await openStream(where.tcp, '/api/ticks', bearer(old))
     const socket = await openStream(where.socket, '/api/ticks')
@@ -58,7 +58,7 @@ test('a rotated token is valid from the next request on, and closes connections 
   }))
 
 test('concurrent rotations run in order, and the token in the file is the valid one', () =>
-  during(async ({ tcp, where, token }) => {
+  withAuth(async ({ tcp, where, token }) => {
     for (let round = 0; round < 5; round++) {
       const old = await token()
       const headers = { authorization: `Bearer ${old}` }
@@ -77,7 +77,7 @@ test('concurrent rotations run in order, and the token in the file is the valid 
   }))
 
 test('a key is valid until it is deleted, which ends its streams and requests and no others', () =>
-  during(async ({ where, tcp, token, key }) => {
+  withAuth(async ({ where, tcp, token, key }) => {
     const [mine, other] = [await key(), await key()]
     assert.equal((await tcp('GET', '/api/who', mine.key)).body, { id: mine.id, origin: 'http' })
     const [stream, others] = [
@@ -97,7 +97,7 @@ test('a key is valid until it is deleted, which ends its streams and requests an
   }))
 
 test('only the operator token creates, lists and deletes keys, on both transports', () =>
-  during(async ({ where, token, key }) => {
+  withAuth(async ({ where, token, key }) => {
     const program = await key()
     const urls = [
       ['POST', '/api/v0/auth/generate'],
@@ -123,7 +123,7 @@ test('only the operator token creates, lists and deletes keys, on both transport
   }))
 
 test('a key is shown once: lists, the log and files of the home contain only its prefix', () =>
-  during(async ({ home, kernel, tcp, token, key, log }) => {
+  withAuth(async ({ home, kernel, tcp, token, key, log }) => {
     const { id, key: secret } = await key()
     await tcp('GET', '/api/who', secret)
     const { body } = await tcp('GET', '/api/v0/auth/keys', await token())
@@ -177,7 +177,7 @@ test('keys and the token survive a restart, except a token readable by others', 
 })
 
 test('a key has a unique name by which it is listed and deleted', () =>
-  during(async ({ tcp, token }) => {
+  withAuth(async ({ tcp, token }) => {
     const operator = await token()
     const make = (name?: unknown) =>
       tcp('POST', '/api/v0/auth/generate', operator, name === undefined ? {} : { body: { name } })
@@ -203,7 +203,7 @@ test('a key has a unique name by which it is listed and deleted', () =>
   }))
 
 test('every event names its actor and transport', () =>
-  during(
+  withAuth(
     async ({ where, tcp, token, key, kernel }) => {
       const { id, key: secret } = await key()
       const put = { method: 'PUT', body: { scope: { kind: 'global' }, spec: { text: 'x' }, expected_version: 0 } }
@@ -223,11 +223,11 @@ test('every event names its actor and transport', () =>
       ])
     },
     {},
-    [daemon, resources, teller],
+    [daemon, resources, eventReader],
   ))
 
 test('refused tokens are logged once a minute, and reported by doctor above a threshold', () =>
-  during(
+  withAuth(
     async ({ tcp, token, log }) => {
       const lines = () => log.filter(line => JSON.stringify(line).includes('its token is not valid'))
       const doctor = async () => (await tcp('GET', '/api/doctor', await token())).body.items

@@ -52,7 +52,7 @@ export const places = definePlugin({ name: 'places', version: '1.0.0' }).surface
 }) as Plugin
 
 /** Record events as the log has them: what they are about, who acted and from where. */
-export const teller = definePlugin({ name: 'teller', version: '1.0.0', requires: { events: Events } }).surface({
+export const eventReader = definePlugin({ name: 'teller', version: '1.0.0', requires: { events: Events } }).surface({
   routes: [
     routeOf<PluginKernel<{ events: typeof Events }>>()({
       method: 'GET',
@@ -86,7 +86,7 @@ export interface AuthScene extends Doors {
 }
 
 /** A kernel with the plugin on both doors, where nobody is trusted without a token. */
-export async function during(work: (scene: AuthScene) => Promise<void>, http = {}, plugins: readonly Plugin[] = []) {
+export async function withAuth(work: (scene: AuthScene) => Promise<void>, http = {}, plugins: readonly Plugin[] = []) {
   const doors = await openDoors([auth, places, ...plugins], undefined, { trust_own_user: false, ...http })
   const token = () => tokenOf(doors.home)
   try {

@@ -8,7 +8,7 @@ import * as assert from 'uvu/assert'
 import { makeFolder } from '../../../../plugins/access/identity/folder.js'
 import { isOwn } from '../../../../plugins/access/identity/own.js'
 import { audit, auth, identity, inTree } from '../../../../plugins/index.js'
-import { eventually, openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, eventually, openWorld, type World } from '../../../fixtures/session-world.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
 import { ask } from '../../../kernel/http/doors.js'
 import { bearer, tokenOf } from '../auth/scene.js'
@@ -25,7 +25,7 @@ const test = suite<{ world: World; ada: Agent; bob: Agent; tcp: object; operator
 /** A session whose process runs, and the environment of that process. */
 async function begin(world: World, name: string): Promise<Agent> {
   const { id, at } = await world.session(name)
-  const pid = Number(/\d+/.exec(said(await world.prompt(at, 'pid')))?.[0])
+  const pid = Number(/\d+/.exec(agentText(await world.prompt(at, 'pid')))?.[0])
   const pairs = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
   const env = Object.fromEntries(pairs.map(pair => pair.split(/=(.*)/s)))
   return { id, at, env, socket: { socketPath: env.SVC_SOCKET ?? '' } }
@@ -67,7 +67,7 @@ test('a process has a socket and a token of its session, which the daemon shows 
   assert.ok(Buffer.byteLength(socket) <= 107)
   assert.is(statSync(socket).mode & 0o777, 0o600)
   assert.is(statSync(path.dirname(socket)).mode & 0o777, 0o700)
-  assert.match(said(await world.prompt(ada.at, 'env SVC_SESSION_TOKEN')), '[redacted:session-token]')
+  assert.match(agentText(await world.prompt(ada.at, 'env SVC_SESSION_TOKEN')), '[redacted:session-token]')
 })
 
 test('an agent reads only its own session and workspace over its socket', async ({ world, ada, bob }) => {

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { auth, identity, sandboxes } from '../../../../plugins/index.js'
-import { AGENT, openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { AGENT, agentText, openWorld, type World } from '../../../fixtures/session-world.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
 
 const test = suite<{ world: World }>('sandboxes')
@@ -31,7 +31,7 @@ test.after(({ world }) => world.close())
 async function run(world: World, at: string, script: string): Promise<string> {
   const command = JSON.stringify({ command: 'sh', args: ['-c', script] })
   const steps = [`call terminal/create ${command}`, 'terminal terminal/wait_for_exit', 'terminal terminal/output']
-  const line = said(await world.prompt(at, steps.join('\n')))
+  const line = agentText(await world.prompt(at, steps.join('\n')))
     .split('\n')
     .find(text => text.startsWith('terminal/output: '))
   return JSON.parse(line?.slice('terminal/output: '.length) ?? '{}').output
@@ -44,7 +44,7 @@ test('a session with approve-all runs in a sandbox, and one that asks does not',
   const { id, at } = await world.session('ada')
   const { sandbox } = await world.row(id)
   assert.equal([sandbox.backend, sandbox.profile, sandbox.state], ['bubblewrap', 'default', 'prepared'])
-  assert.match(said(await world.prompt(at, 'pid')), /pid [1-9]\b/)
+  assert.match(agentText(await world.prompt(at, 'pid')), /pid [1-9]\b/)
   assert.is((await world.row(id)).sandbox.state, 'running')
   const asking = await world.session('bob')
   assert.is((await world.row(asking.id)).sandbox, undefined)
@@ -93,7 +93,7 @@ test('the target of the agent script is visible, unless the agent can write the 
   const inner = path.join(folder, 'node_modules/.bin/inner')
   symlinkSync(target, inner)
   await world.agent('wrapped', { command: script(path.join(folder, 'outer'), inner) })
-  assert.match(said(await world.prompt((await world.session('wrapped')).at, 'pid')), /pid [1-9]/)
+  assert.match(agentText(await world.prompt((await world.session('wrapped')).at, 'pid')), /pid [1-9]/)
   await world.agent('own', { command: script(path.join(world.root, 'own.sh'), inner) })
   const events = await world.prompt((await world.session('own')).at, 'pid')
   assert.match(events.find(({ type }) => type === 'error')?.content.error, /startup_failure.*inner/s)

@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { daemon, extensions, resources, vault } from '../../../../plugins/index.js'
-import { openWorld, said } from '../../../fixtures/session-world.js'
+import { agentText, openWorld } from '../../../fixtures/session-world.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
-import { active, scene } from '../../delivery/extensions/scene.js'
+import { isActive, scene } from '../../delivery/extensions/scene.js'
 
 const VALUE = 'a-value-that-nobody-prints'
 const CLOCK = fileURLToPath(new URL('../../../../examples/extensions/clock-node', import.meta.url))
@@ -44,13 +44,13 @@ test('clock-node signs with its key from the vault', async () => {
   const home = await temporaryFolder('extensions')
   await cp(CLOCK, path.join(home, 'extensions/clock-node'), { recursive: true })
   const svc = await scene({}, { home, plugins })
-  await svc.until('clock-node', active)
+  await svc.until('clock-node', isActive)
   const secrets = async () => (await svc.request('GET', '/api/extensions/clock-node/secrets')).body
   assert.equal((await secrets()).bound_env_keys, [])
   assert.is((await put(svc, 'vault:extensions/clock-node/env/CLOCK_KEY')).status, 200)
   assert.equal((await secrets()).bound_env_keys, ['CLOCK_KEY'])
   await restart(svc, 'clock-node')
-  const { pid } = (await svc.until('clock-node', active)) ?? {}
+  const { pid } = (await svc.until('clock-node', isActive)) ?? {}
   const environment = await readFile(`/proc/${pid}/environ`, 'utf8')
   assert.match(environment, `CLOCK_KEY=${VALUE}`)
   assert.not.match(await readFile(`/proc/${pid}/cmdline`, 'utf8'), VALUE)
@@ -163,7 +163,7 @@ test('a provider secret is a variable of its processes, but no variable that cha
   for (const name of ['API_KEY', 'PATH', 'SVC_HOME', 'lower'])
     assert.is((await store(`vault:providers/local/${name}`)).status, 200)
   const { at } = await world.session('plain')
-  const text = said(
+  const text = agentText(
     await world.prompt(at, ['API_KEY', 'PATH', 'SVC_HOME', 'lower'].map(name => `env ${name}`).join('\n')),
   )
   assert.match(text, 'API_KEY=[redacted:vault:providers/local/API_KEY]')
@@ -188,7 +188,7 @@ test('a credential slot of a provider is a variable of its processes under any s
   const body = { ref: 'vault:providers/mine/api-key', secret_value: VALUE }
   assert.is((await world.kernel.request('PUT', '/api/vault/secrets', body)).status, 200)
   const { at } = await world.session('plain')
-  const text = said(
+  const text = agentText(
     await world.prompt(at, ['MY_KEY', 'PLAIN', 'ABSENT', 'LD_PRELOAD'].map(name => `env ${name}`).join('\n')),
   )
   assert.match(text, 'LD_PRELOAD=undefined')

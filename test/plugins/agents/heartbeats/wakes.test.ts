@@ -7,7 +7,7 @@ import { Heartbeats, WakeContexts } from '../../../../plugins/agents/heartbeats/
 import { pauseMs, RESULTS } from '../../../../plugins/agents/heartbeats/decide.js'
 import { SessionErrors, type TurnOutcome } from '../../../../plugins/work/sessions/api.js'
 import { validateReply } from '../../../harness/contract.js'
-import { ended, openWorld, type World } from '../../../proofs/heartbeats/world.js'
+import { endedTurn, openWorld, type World } from '../../../proofs/heartbeats/world.js'
 
 const START = Date.UTC(2026, 5, 1, 12, 0, 0)
 const POLICY =
@@ -108,7 +108,7 @@ test('every reason of a wake-up is in its result and in the log', async () => {
   assert.equal([dry.status, dry.decision.reason, dry.decision.wake_event_id], [200, 'wake_sent', undefined])
   const sent = await expect('wake_sent', 200, 'able', 'ses_able', { idempotency_key: 'once' })
   await expect('wake_coalesced', 200, 'able', 'ses_able')
-  finish(ended)
+  finish(endedTurn)
   await new Promise(resolve => setImmediate(resolve))
   await expect('cooldown_active', 200, 'able', 'ses_able')
   await world.clock.advance(61_000)
@@ -132,7 +132,7 @@ test('every reason of a wake-up is in its result and in the log', async () => {
   assert.equal([nobody.result, nobody.session_id, nobody.workspace_id], ['skipped', undefined, world.workspaceId])
   // A key is that of one session: for another one it is another wake-up.
   await world.session('ses_twin', 'able')
-  world.onBegin = async () => ended
+  world.onBegin = async () => endedTurn
   const twin = await wake(world, 'able', 'ses_twin', { idempotency_key: 'once' })
   assert.equal([twin.decision.reason, world.prompts.at(-1)?.id], ['wake_sent', 'ses_twin'])
   assert.is(
@@ -245,7 +245,7 @@ test('the clock restarts stopped sessions where configured, and only those that 
   await world.end('ses_1', 'agent_crashed')
   world.onBegin = async id => {
     if (id === 'ses_1') throw SessionErrors.session_limit()
-    return ended
+    return endedTurn
   }
   await world.passTo(START + 24 * 60_000, 2)
   const { wake_events: events } = await status(world, 'able', '&session_id=ses_1')
@@ -253,7 +253,7 @@ test('the clock restarts stopped sessions where configured, and only those that 
     events.map(({ reason }: Any) => reason),
     ['synthetic_prompt_failed', 'wake_sent'],
   )
-  world.onBegin = async () => ended
+  world.onBegin = async () => endedTurn
   await world.passTo(START + 26 * 60_000, 2)
   assert.is(world.prompts.at(-1)?.id, 'ses_1')
   // With the default nothing that is stopped waits.
@@ -313,7 +313,7 @@ test('an agent that dies at every wake-up is woken with back-off and a reason, u
 
   // Programs wait for the end of the pause too; whoever has mended the agent does not, and then all is as before.
   assert.is((await wake(world, 'able', 'ses_1', { source: 'harness_reentry' })).decision.reason, 'session_unhealthy')
-  world.onBegin = async () => ended
+  world.onBegin = async () => endedTurn
   assert.is((await wake(world, 'able', 'ses_1')).decision.reason, 'wake_sent')
   const mended = await status(world, 'able', '&session_id=ses_1')
   assert.equal([mended.diagnostics, (await doctor()).items], [[], []])

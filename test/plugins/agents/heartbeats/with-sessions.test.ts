@@ -6,7 +6,7 @@ import { definePlugin, type PluginKernel } from '../../../../kernel/plugin.js'
 import { Heartbeats, type HeartbeatsApi } from '../../../../plugins/agents/heartbeats/api.js'
 import heartbeats from '../../../../plugins/agents/heartbeats/index.js'
 import sidecars from '../../../../plugins/agents/sidecars/index.js'
-import { eventually, openWorld, said } from '../../../fixtures/session-world.js'
+import { agentText, eventually, openWorld } from '../../../fixtures/session-world.js'
 
 const POLICY = '---\npreferences: { min_interval: 10m }\ncontext: { include: [session_health] }\n---\nsay I am awake\n'
 
@@ -40,7 +40,7 @@ test('a session waits from creation to its end, is woken in its state, and after
   assert.equal([sent.status, sent.body.decision.reason], [200, 'wake_sent'])
   const turn = sent.body.decision.synthetic_prompt_id
   await world.until(at, event => event.turn_id === turn && event.type === 'done')
-  assert.match(said(await world.events(at)), 'I am awake')
+  assert.match(agentText(await world.events(at)), 'I am awake')
   const prompt = (await world.events(at)).find(({ type }) => type === 'user_message')
   assert.match(prompt.content.text, /^This is a heartbeat.*the session is healthy/s)
   const inspected = (await world.kernel.request('GET', `${at}/inspect?include_recent_wake_events=true`)).body

@@ -20,7 +20,7 @@ import {
 } from '../../../../plugins/index.js'
 import { Sessions } from '../../../../plugins/work/sessions/api.js'
 import { probe } from '../../../../testing/traces.js'
-import { eventually, openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, eventually, openWorld, type World } from '../../../fixtures/session-world.js'
 import { ask } from '../../../kernel/http/doors.js'
 
 /** Points of spawned sessions and sandboxes that were called, and what is denied. */
@@ -68,7 +68,7 @@ async function begin(world: World, name: string, body: object = {}): Promise<Age
 }
 
 async function speaker(world: World, id: string, at: string): Promise<Agent> {
-  const socketPath = /SVC_SOCKET=(.*)/.exec(said(await world.prompt(at, 'env SVC_SOCKET')))?.[1] ?? ''
+  const socketPath = /SVC_SOCKET=(.*)/.exec(agentText(await world.prompt(at, 'env SVC_SOCKET')))?.[1] ?? ''
   return {
     id,
     at,
@@ -156,13 +156,13 @@ test('a child has fewer rights, is shown with its lineage, and starts no further
   assert.equal(permissions.workspace_paths, [part])
   assert.is(session.sandbox.profile ?? session.sandbox.backend, session.sandbox.profile ?? 'none')
   const at = `/api/workspaces/${world.workspaceId}/sessions/${session.id}`
-  const first = said(await world.prompt(at, 'echo'))
+  const first = agentText(await world.prompt(at, 'echo'))
   assert.match(first, /Be brief\./)
   assert.match(first, new RegExp(`at ${part}`))
   await writeFile(path.join(world.root, 'above'), 'not yours')
   const read = `call fs/read_text_file ${JSON.stringify({ path: path.join(world.root, 'above') })}`
-  assert.match(said(await world.prompt(at, read)), /error/)
-  const socket = /SVC_SOCKET=(.*)/.exec(said(await world.prompt(at, 'env SVC_SOCKET')))?.[1] ?? ''
+  assert.match(agentText(await world.prompt(at, read)), /error/)
+  const socket = /SVC_SOCKET=(.*)/.exec(agentText(await world.prompt(at, 'env SVC_SOCKET')))?.[1] ?? ''
   const grandchild = await ask({ socketPath: socket }, '/api/agent/spawn', { method: 'POST', body: wish(world) })
   assert.equal([grandchild.status, grandchild.body.code], [403, 'spawn_depth_exceeded'])
   await world.kernel.request('POST', `${at}/stop`)
@@ -172,7 +172,7 @@ test('a child is refused anything outside its tools, in every mode, and its sess
   world,
   ada,
 }) => {
-  assert.is(said(await world.prompt(ada.at, 'mode')), 'mode bypassPermissions\n')
+  assert.is(agentText(await world.prompt(ada.at, 'mode')), 'mode bypassPermissions\n')
   const { body } = await ada.ask(
     'POST',
     '/api/agent/spawn',
@@ -181,11 +181,11 @@ test('a child is refused anything outside its tools, in every mode, and its sess
   const { session } = body.spawn
   assert.is(session.permissions, 'approve-all')
   const at = `/api/workspaces/${world.workspaceId}/sessions/${session.id}`
-  assert.is(said(await world.prompt(at, 'mode')), 'mode default\n', 'it asks, so that it can be refused')
+  assert.is(agentText(await world.prompt(at, 'mode')), 'mode default\n', 'it asks, so that it can be refused')
   await writeFile(path.join(world.root, 'shown'), 'yours')
   const options = ['allow_once', 'reject_once'].map(kind => ({ optionId: kind, kind, name: kind }))
   const decisionOf = async (toolCall: object) =>
-    said(await world.prompt(at, `ask ${JSON.stringify({ toolCall: { toolCallId: 'c', ...toolCall }, options })}`))
+    agentText(await world.prompt(at, `ask ${JSON.stringify({ toolCall: { toolCallId: 'c', ...toolCall }, options })}`))
   assert.match(await decisionOf({ kind: 'search', title: 'grep' }), /allow_once/)
   assert.match(await decisionOf({ kind: 'other', title: 'mcp__github__issues' }), /allow_once/)
   for (const call of [
@@ -211,9 +211,9 @@ test('a child is refused anything outside its tools, in every mode, and its sess
       `call terminal/create ${JSON.stringify({ command: 'true' })}`,
     ].join('\n'),
   )
-  assert.match(said(did), /read_text_file: .*yours/)
-  assert.match(said(did), /write_text_file: error .*without the tool svc__edit/)
-  assert.match(said(did), /terminal\/create: error .*without the tool svc__execute/)
+  assert.match(agentText(did), /read_text_file: .*yours/)
+  assert.match(agentText(did), /write_text_file: error .*without the tool svc__edit/)
+  assert.match(agentText(did), /terminal\/create: error .*without the tool svc__execute/)
   const warned = did.filter(({ content }) => content.warning === 'tool_not_granted').map(({ content }) => content.tool)
   assert.equal(warned, ['svc__edit', 'svc__execute'], 'each of them once a turn')
   await world.kernel.request('POST', `${at}/stop`)
@@ -318,7 +318,7 @@ test('a child with an unknown end because of a kill is not restarted', async ({ 
     `/api/workspaces/${world.workspaceId}/sessions/${body.spawn.session.id}`,
     'say hello',
   )
-  assert.is(said(events), '')
+  assert.is(agentText(events), '')
   assert.match(JSON.stringify(events.find(({ type }) => type === 'error')), /this spawned session has no end time/)
 })
 

@@ -5,7 +5,7 @@ import { definePlugin, type PluginKernel, surfaceOf } from '../../../../kernel/p
 import sidecars from '../../../../plugins/agents/sidecars/index.js'
 import { Events } from '../../../../plugins/platform/events/api.js'
 import { SessionHung, SessionRecovered, Sessions, SessionUnhealthy } from '../../../../plugins/work/sessions/api.js'
-import { eventually, openWorld, said } from '../../../fixtures/session-world.js'
+import { agentText, eventually, openWorld } from '../../../fixtures/session-world.js'
 
 test('an unresponsive waiting process is noticed by the clock, at the configured times', async () => {
   const seen: string[] = []
@@ -38,7 +38,7 @@ test('an unresponsive waiting process is noticed by the clock, at the configured
   await world.agent('writer')
   const { id, at } = await world.session('writer')
   const startedAt = performance.now()
-  const pid = Number(/pid (\d+)/.exec(said(await world.prompt(at, 'pid')))?.[1])
+  const pid = Number(/pid (\d+)/.exec(agentText(await world.prompt(at, 'pid')))?.[1])
   for (let i = 0; i < 4; i++) await world.prompt(at, 'say x')
   const seenAt = (await world.row(id)).health.last_presence_at
 

@@ -6,7 +6,7 @@ import { definePlugin, surfaceOf } from '../../../../kernel/plugin.js'
 import { Sidecars } from '../../../../plugins/agents/sidecars/api.js'
 import sidecars from '../../../../plugins/agents/sidecars/index.js'
 import { SessionBriefings } from '../../../../plugins/work/sessions/api.js'
-import { openWorld, said } from '../../../fixtures/session-world.js'
+import { agentText, openWorld } from '../../../fixtures/session-world.js'
 import { validateReply } from '../../../harness/contract.js'
 
 const REFRESH = '/api/workspaces/{workspace_id}/sessions/{session_id}/soul/refresh'
@@ -55,7 +55,7 @@ test('a session keeps its initial persona until it is given another', async () =
   }
   const digestOf = async (agent: string) =>
     (await request('GET', `/api/agents/${agent}/soul?workspace_id=${world.workspaceId}`)).body.digest
-  const hears = async (at: string) => said(await world.prompt(at, 'echo'))
+  const hears = async (at: string) => agentText(await world.prompt(at, 'echo'))
 
   const without = await world.session('writer')
   for (const agent of ['writer', 'loads']) await writeFile(file(agent), soul('calm'))
@@ -137,7 +137,7 @@ test('a session from before personas takes the current one at its next start and
   await before.kernel.close()
 
   const world = await openWorld({ home, root, plugins: [sidecars] })
-  const hears = async (at: string) => said(await world.prompt(at, 'echo'))
+  const hears = async (at: string) => agentText(await world.prompt(at, 'echo'))
   assert.match(await hears(told.at), /Role: calm.*You are calm\./)
   assert.match(await hears(loading.at), /^\["From now on, .*You are calm\.","echo"\]/)
   assert.is(await hears(loading.at), '["echo"]\n', 'told once')

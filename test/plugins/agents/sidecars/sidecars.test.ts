@@ -7,7 +7,7 @@ import sidecars from '../../../../plugins/agents/sidecars/index.js'
 import { revisionTable } from '../../../../plugins/agents/sidecars/revisions.js'
 import sessions from '../../../../plugins/work/sessions/index.js'
 import { label, testCases } from '../../../fixtures/cases.js'
-import { openWorld, said } from '../../../fixtures/session-world.js'
+import { agentText, openWorld } from '../../../fixtures/session-world.js'
 import { boot, temporaryFolder } from '../../../harness/kernel.js'
 import { PLUGINS as AGENTS, type Scene, scene } from '../agents/agents-scene.js'
 
@@ -302,7 +302,10 @@ test('an agent with an invalid persona is not started; a valid one is given to i
   assert.equal([refused.status, refused.body.code, refused.body.details.path], [422, 'soul_invalid', file])
   await writeFile(file, '---\nrole: Critic\ntags: [x]\n---\nYou doubt.\n')
   const { at } = await world.session('writer')
-  assert.match(said(await world.prompt(at, 'echo')), /You do what you are told\.\\n\\nRole: Critic\\n\\nYou doubt\./)
+  assert.match(
+    agentText(await world.prompt(at, 'echo')),
+    /You do what you are told\.\\n\\nRole: Critic\\n\\nYou doubt\./,
+  )
   await world.close()
 })
 

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { auth, extensions, identity, settings, skills, tools, trust } from '../../../../plugins/index.js'
-import { AGENT, openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { AGENT, agentText, openWorld, type World } from '../../../fixtures/session-world.js'
 import { skillText, writeSkill } from './scene.js'
 
 const bin = fileURLToPath(new URL('../../../../dist/bin', import.meta.url))
@@ -32,7 +32,7 @@ test('an agent gets the list of its skills at the start of a session, and reads 
     ])
     await writeSkill(path.join(world.root, '.svc', 'skills'), 'foreign')
     const first = await world.session('reader')
-    const hears = said(await world.prompt(first.at, 'echo'))
+    const hears = agentText(await world.prompt(first.at, 'echo'))
     assert.match(hears, /svc skill content <name>/)
     assert.match(hears, '- deploy: What deploy is for')
     assert.match(hears, '- svc-session: ')
@@ -52,7 +52,7 @@ test('an agent gets the list of its skills at the start of a session, and reads 
 
     await world.kernel.request('POST', '/api/skills/deploy/disable')
     const second = await world.session('reader')
-    assert.not.match(said(await world.prompt(second.at, 'echo')), '- deploy')
+    assert.not.match(agentText(await world.prompt(second.at, 'echo')), '- deploy')
     assert.match(await reads('svc skill content deploy'), /disabled.*\n4\n$/s)
   } finally {
     await world.close()
@@ -68,7 +68,7 @@ test('a skill that requires tools is active when all are available', async () =>
     await writeSkill(folder, 'possible', '', needs('service__skill_view'))
     await writeSkill(folder, 'impossible', '', needs('service__skill_view, service__nothing'))
     const { at } = await world.session('reader')
-    const hears = said(await world.prompt(at, 'echo'))
+    const hears = agentText(await world.prompt(at, 'echo'))
     assert.match(hears, '- possible: ')
     assert.not.match(hears, 'impossible')
     const { skill } = (await world.kernel.request('GET', '/api/skills/impossible')).body
@@ -88,7 +88,7 @@ test('the list of skills has a budget, and omitted ones are counted', async () =
     const long = skillText('aaa-long').replace('What aaa-long is for', `Long ${'words '.repeat(100)}`)
     await writeFile(path.join(folder, 'long', 'SKILL.md'), long)
     const { at, id } = await world.session('reader')
-    const hears: string = JSON.parse(said(await world.prompt(at, 'echo')))[0]
+    const hears: string = JSON.parse(agentText(await world.prompt(at, 'echo')))[0]
     const list = hears.slice(hears.indexOf('Skills are'))
     const lines = list.split('\n')
     const listed = lines.filter(line => line.startsWith('- ')).length
@@ -106,7 +106,7 @@ test('no agent gets a list of skills without skills.enabled', async () => {
   try {
     await reader(world)
     const { at } = await world.session('reader')
-    assert.not.match(said(await world.prompt(at, 'echo')), 'Skills are')
+    assert.not.match(agentText(await world.prompt(at, 'echo')), 'Skills are')
   } finally {
     await world.close()
   }

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { temporaryFolder } from '../../../harness/kernel.js'
-import { active, scene, speaking } from './scene.js'
+import { isActive, scene, textExtension } from './scene.js'
 
 const manifest = (name: string) => `name = "${name}"\nversion = "1.0.0"\napiVersion = 2\nmain = "main.js"\n`
 const code = (name: string, head: string) => ({
@@ -17,8 +17,8 @@ test('disabling a required extension names its dependent, which waits until it i
     'acme.lower': code('acme.lower', "requires: {}, provides: token('acme.lower@1')"),
     'acme.upper': code('acme.upper', "requires: { lower: token('acme.lower@1') }"),
   })
-  await svc.until('acme.upper', active)
-  await svc.until('acme.lower', active)
+  await svc.until('acme.upper', isActive)
+  await svc.until('acme.lower', isActive)
   const { status, body } = await svc.request('POST', '/api/extensions/acme.lower/disable')
   assert.is(status, 200)
   const [warning] = body.extension.diagnostics
@@ -33,13 +33,13 @@ test('disabling a required extension names its dependent, which waits until it i
     ['extension_waiting'],
   )
   await svc.request('POST', '/api/extensions/acme.lower/enable')
-  const again = await svc.until('acme.upper', active)
+  const again = await svc.until('acme.upper', isActive)
   assert.is(again?.health, 'healthy')
   await svc.close()
 })
 
 test('purging an extension removes the records of its kinds by any author, and no others', async () => {
-  const files = speaking('acme.keep', 'hello')
+  const files = textExtension('acme.keep', 'hello')
   const svc = await scene({
     'acme.keep': {
       ...files,
@@ -48,7 +48,7 @@ test('purging an extension removes the records of its kinds by any author, and n
         .replace('.surface({', ".surface({ kinds: [kind({ name: 'acme.thing', spec: v.object({}) })],"),
     },
   })
-  await svc.until('acme.keep', active)
+  await svc.until('acme.keep', isActive)
   for (const kind of ['acme.thing', 'acme.other']) {
     const record = { scope: { kind: 'global' }, spec: {}, expected_version: 0 }
     assert.is((await svc.request('PUT', `/api/resources/${kind}/a`, record)).status, 201)
@@ -69,7 +69,7 @@ test('a kernel stopped while an extension loads logs no error of it', async () =
     open = resolve
   })
   const home = await temporaryFolder('stopping')
-  const files = speaking('acme.slow', 'hello')
+  const files = textExtension('acme.slow', 'hello')
   const main = `globalThis.loading()\nawait globalThis.until\n${files['main.js']}`
   const svc = await scene({ 'acme.slow': { ...files, 'main.js': main } }, { home })
   await start

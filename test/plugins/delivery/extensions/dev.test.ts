@@ -14,7 +14,7 @@ import {
   workspaces,
 } from '../../../../plugins/index.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
-import { active, failed, scene, speaking, type Wire } from './scene.js'
+import { hasFailed, isActive, scene, textExtension, type Wire } from './scene.js'
 
 const plugins = [daemon, resources, workspaces, providers, agents, sessions, skills, tools, extensions]
 const HASH = 'a'.repeat(64)
@@ -38,7 +38,7 @@ test('a linked build runs beside the installed one, is watched, and keeps its la
   assert.is((await link({ origin_path: 'here' })).body.code, 'extension_dev_invalid')
   assert.is((await link({ origin_path: path.join(origin, 'gone') })).body.code, 'extension_dev_invalid')
   assert.is((await link()).body.code, 'extension_manifest_missing')
-  await write(origin, { ...speaking('acme.dev', 'one'), 'text.js': 'export const = \n' })
+  await write(origin, { ...textExtension('acme.dev', 'one'), 'text.js': 'export const = \n' })
   assert.is((await link()).status, 422)
   assert.equal((await svc.request('GET', '/api/extensions')).body.extensions, [])
   await write(origin, { 'text.js': 'export const text = "one"\n' })
@@ -94,7 +94,7 @@ test('a linked build runs beside the installed one, is watched, and keeps its la
   // Code is in the daemon once: what comes into the folder of extensions has it, and when it is off the link has it again.
   const place = '?workspace=place'
   const linkOf = async () => (await next.request('GET', `/api/extensions/acme.dev${place}`)).body.extension
-  await next.drop('acme.dev', speaking('acme.dev', 'published'), true)
+  await next.drop('acme.dev', textExtension('acme.dev', 'published'), true)
   await next.until('acme.dev', async () => (await say(next)) === 'published')
   const aside = await linkOf()
   assert.is(aside.state, 'error')
@@ -156,7 +156,7 @@ test('a network extension is linked only when confirmed', async () => {
   await next.close()
   await write(origin, { 'extension.toml': net('"a", "b", "c"') })
   const last = await scene({}, { home, plugins })
-  const waits = await last.until('net', failed)
+  const waits = await last.until('net', hasFailed)
   assert.equal([waits.state, waits.diagnostics[0].code], ['error', 'extension_network_unconfirmed'])
   assert.match(waits.diagnostics[0].suggested_command, /^svc extension reload net --workspace '\*' --confirm-network-d/)
   const asked3 = await last.request('POST', '/api/extensions/net/reload', {})
@@ -222,7 +222,7 @@ await import('./child.mjs')
   assert.is((await put([{ env_name: 'API_TOKEN', vault_ref: 'env:MY_TOKEN' }])).status, 200)
   assert.equal((await get('proc/secrets')).bindings, [{ env_name: 'API_TOKEN', stale: false }])
   await svc.request('POST', '/api/extensions/proc/enable')
-  await svc.until('proc', active)
+  await svc.until('proc', isActive)
   assert.is(await readFile(path.join(root, 'token'), 'utf8'), 'sesame-0123456789')
   assert.equal(changes(await get('proc/preview')), ['unchanged agent planner', 'unchanged tool ext__proc__look'])
 
@@ -249,7 +249,7 @@ test('plugins.disabled keeps an extension off also without code in the daemon', 
   const skill = '---\nname: brief\ndescription: Helps\n---\nSteps.\n'
   const manifest = `name = "plain"\nversion = "1.0.0"\n[resources]\nskills = ["skills"]\n[subprocess]\ncommand = "node"\n`
   const files = { 'extension.toml': manifest, 'skills/brief/SKILL.md': skill }
-  const code = { ...speaking('acme.held', 'x'), 'text.js': "globalThis.imported = true\nexport const text = ''\n" }
+  const code = { ...textExtension('acme.held', 'x'), 'text.js': "globalThis.imported = true\nexport const text = ''\n" }
   const svc = await scene(
     { plain: files, 'acme.held': code },
     {

@@ -15,7 +15,7 @@ import {
   workspaces,
 } from '../../../../plugins/index.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
-import { active, type Scene, scene, type Wire } from './scene.js'
+import { isActive, type Scene, scene, type Wire } from './scene.js'
 
 const plugins = [daemon, resources, workspaces, providers, agents, skills, windowManager, extensions]
 const CHILD = path.join(import.meta.dirname, 'subprocess', 'child.mjs')
@@ -41,7 +41,7 @@ test('an invalid part of an extension is skipped and named by list, info and doc
     'agents/partly/AGENT.md': '---\nname: partly\ntools: [service__a, "*"]\n---\nYou do.\n',
   }
   const svc = await scene({ kit: parts }, { plugins })
-  await svc.until('kit', active)
+  await svc.until('kit', isActive)
   assert.equal((await live(svc)).sort(), ['agent partly true', 'agent planner true', 'skill brief true'])
   const { extensions: listed, diagnostics: last } = (await svc.request('GET', '/api/extensions')).body
   const [{ diagnostics }] = listed as [Wire]
@@ -70,7 +70,7 @@ test('a plugin that reads extension contents gets them again when reloaded, and 
   const svc = await scene({ kit }, { plugins })
   const { host } = svc.kernel
   const planner = async () => (await svc.request('GET', '/api/agents/planner')).status
-  await svc.until('kit', active)
+  await svc.until('kit', isActive)
   const all = ['agent planner true', 'skill brief true']
   assert.equal([await planner(), (await live(svc)).sort()], [200, all])
 
@@ -131,7 +131,7 @@ test('a plugin that returns while another reads finds its records unchanged', as
     'bundles/one/bundle.toml': 'name = "one"\n',
   }
   const svc = await scene({ kit: files }, { plugins: [...plugins, slow] })
-  await svc.until('kit', active)
+  await svc.until('kit', isActive)
   const [before] = await records(svc, 'skill')
   await svc.kernel.host.unload('skills')
   await svc.until('kit', async () => (await live(svc)).includes('skills skills false'))

@@ -7,22 +7,22 @@ import { definePlugin, type PluginKernel } from '../../../../kernel/plugin.js'
 import { daemon, extensions, resources } from '../../../../plugins/index.js'
 import { Events } from '../../../../plugins/platform/events/api.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
-import { active, gone, scene, speaking, type Wire } from './scene.js'
+import { isActive, isGone, scene, textExtension, type Wire } from './scene.js'
 
 const staticOne = (name: string, more = '') => ({ 'extension.toml': `name = "${name}"\nversion = "1.0.0"\n${more}` })
 
 test('an extension that cannot be loaded is an error named by the doctor and blocks no other', async () => {
-  const taken = speaking('acme.taken', 'x')
+  const taken = textExtension('acme.taken', 'x')
   const svc = await scene({
-    'acme.good': speaking('acme.good', 'well'),
+    'acme.good': textExtension('acme.good', 'well'),
     plain: staticOne('plain'),
-    'acme.throws': speaking('acme.throws', 'x', "throw new Error('boom at the start')"),
-    'acme.never': speaking('acme.never', 'x', 'await new Promise(() => {})'),
+    'acme.throws': textExtension('acme.throws', 'x', "throw new Error('boom at the start')"),
+    'acme.never': textExtension('acme.never', 'x', 'await new Promise(() => {})'),
     'acme.import': {
-      ...speaking('acme.import', 'x'),
+      ...textExtension('acme.import', 'x'),
       'text.js': "throw new Error('boom at the import')\nexport const text = ''\n",
     },
-    'acme.other': speaking('acme.another', 'x'),
+    'acme.other': textExtension('acme.another', 'x'),
     'acme.taken': { ...taken, 'main.js': String(taken['main.js']).replace('/api/ext/acme.taken/say', '/api/status') },
     'acme.missing': staticOne('acme.missing', 'apiVersion = 1\nmain = "gone.js"\n'),
     broken: { 'extension.toml': 'name = "broken"\nversion = "1.0.0"\ncolour = "red"\n' },
@@ -47,8 +47,8 @@ test('an extension that cannot be loaded is an error named by the doctor and blo
     assert.is(extension.state, 'error')
     assert.match(extension.last_error, says)
   }
-  await svc.until('acme.good', active)
-  await svc.until('plain', active)
+  await svc.until('acme.good', isActive)
+  await svc.until('plain', isActive)
   assert.equal((await svc.request('GET', '/api/ext/acme.good/say')).body, { text: 'well' })
 
   const { body } = await svc.request('GET', '/api/doctor')
@@ -68,8 +68,8 @@ test('an extension that cannot be loaded is an error named by the doctor and blo
     svc.kernel.host.plugins().flatMap(({ name }) => (name.includes('.') ? [name] : [])),
     ['acme.good'],
   )
-  await svc.drop('acme.throws', speaking('acme.throws', 'mended'))
-  await svc.until('acme.throws', active)
+  await svc.drop('acme.throws', textExtension('acme.throws', 'mended'))
+  await svc.until('acme.throws', isActive)
   await svc.close()
 })
 
@@ -79,8 +79,8 @@ test('enabling and disabling survive a restart; an unload leaves no tap, timer, 
     kernel.scope.defer('something', () => {})
     const timer = setInterval(() => { globalThis.acmeTicks = (globalThis.acmeTicks ?? 0) + 1 }, 10)
     kernel.scope.defer('timer', () => clearInterval(timer))`
-  const one = await scene({ 'acme.hello': speaking('acme.hello', 'hello', body) }, { home })
-  await one.until('acme.hello', active)
+  const one = await scene({ 'acme.hello': textExtension('acme.hello', 'hello', body) }, { home })
+  await one.until('acme.hello', isActive)
   const holds = () => one.kernel.host.plugins().find(({ name }) => name === 'acme.hello')?.holds
   assert.equal(holds(), ['something', 'timer', 'tap routes@1'])
   // The number of timers of the process would not do: other plugins arm and end theirs meanwhile.
@@ -107,7 +107,7 @@ test('enabling and disabling survive a restart; an unload leaves no tap, timer, 
   assert.is(again.status, 200)
   assert.is((await two.request('GET', '/api/extensions/none')).status, 404)
   await two.remove('acme.hello')
-  await two.until('acme.hello', gone)
+  await two.until('acme.hello', isGone)
   await two.close()
 })
 
@@ -130,7 +130,7 @@ test('a guard that refuses keeps the extension loaded', async () => {
     ],
   })
   const svc = await scene({ plain: staticOne('plain') }, { plugins: [daemon, resources, extensions, keeper] })
-  await svc.until('plain', active)
+  await svc.until('plain', isActive)
   const { status, body } = await svc.request('POST', '/api/extensions/plain/disable')
   assert.is(status, 409)
   assert.is(body.code, 'in_use')
@@ -139,7 +139,7 @@ test('a guard that refuses keeps the extension loaded', async () => {
 })
 
 test('a record of an extension kind stays raw without the extension, and counts again with it', async () => {
-  const files = speaking('acme.hello', 'hello')
+  const files = textExtension('acme.hello', 'hello')
   const withKind = {
     ...files,
     'main.js': String(files['main.js'])
@@ -147,17 +147,17 @@ test('a record of an extension kind stays raw without the extension, and counts 
       .replace('.surface({', ".surface({ kinds: [kind({ name: 'acme.thing', spec: v.object({ size: v.number() }) })],"),
   }
   const svc = await scene({ 'acme.hello': withKind })
-  await svc.until('acme.hello', active)
+  await svc.until('acme.hello', isActive)
   const put = (spec: unknown, id: string) =>
     svc.request('PUT', `/api/resources/acme.thing/${id}`, { scope: { kind: 'global' }, spec, expected_version: 0 })
   assert.is((await put({ size: 'large' }, 'a')).status, 422)
   assert.is((await put({ size: 3 }, 'a')).status, 201)
   await svc.remove('acme.hello')
-  await svc.until('acme.hello', gone)
+  await svc.until('acme.hello', isGone)
   assert.equal((await svc.request('GET', '/api/resources/acme.thing/a')).body.record.spec, { size: 3 })
   assert.is((await put({ size: 'large' }, 'b')).status, 201)
   await svc.drop('acme.hello', withKind, true)
-  await svc.until('acme.hello', active)
+  await svc.until('acme.hello', isActive)
   assert.is((await put({ size: 'large' }, 'c')).status, 422)
   await svc.close()
 })
@@ -165,18 +165,18 @@ test('a record of an extension kind stays raw without the extension, and counts 
 test('a start reads manifests from its cache, except changed ones', async () => {
   const home = await temporaryFolder('extensions')
   const one = await scene({ plain: staticOne('plain', 'description = "old"\n') }, { home })
-  await one.until('plain', active)
+  await one.until('plain', isActive)
   await one.close()
   mkdirSync(path.join(home, 'extensions/plain'), { recursive: true })
   writeFileSync(path.join(home, 'extensions/plain/extension.toml'), 'name = "plain"\nversion = "2.0.0"\n')
   const two = await scene({}, { home })
-  assert.is((await two.until('plain', active)).version, '2.0.0')
+  assert.is((await two.until('plain', isActive)).version, '2.0.0')
   await two.close()
 })
 
 /** The files of an extension with a kind and a command of these names. */
 function owning(name: string, kind: string, command: string): Record<string, string> {
-  const files = speaking(name, name)
+  const files = textExtension(name, name)
   const main = String(files['main.js'])
     .replace('import { definePlugin,', 'import { definePlugin, kind,')
     .replace('routes: [', `kinds: [kind({ name: '${kind}', spec: v.object({}), maxBytes: 1000 })],\n  routes: [`)
@@ -199,7 +199,7 @@ test('a duplicate kind or command is an error of the later extension, and the re
   }).surface({})
   const first = { 'acme.first': owning('acme.first', 'acme.thing', 'acme first') }
   const svc = await scene(first, { plugins: [daemon, resources, extensions, watcher] })
-  await svc.until('acme.first', active)
+  await svc.until('acme.first', isActive)
   await svc.drop('acme.kind', owning('acme.kind', 'acme.thing', 'acme kind'), true)
   await svc.drop('acme.command', owning('acme.command', 'acme.other', 'acme first'), true)
   const expected: Record<string, RegExp> = { 'acme.kind': /kind acme\.thing/, 'acme.command': /command acme first/ }

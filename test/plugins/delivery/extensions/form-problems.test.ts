@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { failed, scene } from './scene.js'
+import { hasFailed, scene } from './scene.js'
 
 /** An extension of apiVersion 2 with this on its surface. */
 const files = (surface: string) => ({
@@ -32,7 +32,7 @@ for (const [surface, words] of CASES)
   test(`an extension of apiVersion 2 with ${surface} does not load, and gets the reason`, async () => {
     const svc = await scene({ 'acme.form': files(surface) })
     try {
-      const found = await svc.until('acme.form', failed)
+      const found = await svc.until('acme.form', hasFailed)
       assert.match(found.last_error, words)
     } finally {
       await svc.close()

@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import { definePlugin, surfaceOf } from '../../../../kernel/plugin.js'
 import { Extensions } from '../../../../plugins/delivery/extensions/api.js'
 import { daemon, extensions, resources } from '../../../../plugins/index.js'
-import { active, failed, gone, type Scene, scene, speaking } from './scene.js'
+import { hasFailed, isActive, isGone, type Scene, scene, textExtension } from './scene.js'
 
 /** A loop of requests that never waits would starve the timers. */
 const pause = () => new Promise(resolve => setTimeout(resolve, 2))
@@ -31,8 +31,8 @@ test('an extension is dropped in, edited, broken, repaired and removed in a runn
   await svc.until('nothing', () => plugins().some(({ holds }) => holds.includes('journal events')))
   const before = plugins()
 
-  await svc.drop('acme.hello', speaking('acme.hello', 'hello'))
-  await svc.until('acme.hello', active)
+  await svc.drop('acme.hello', textExtension('acme.hello', 'hello'))
+  await svc.until('acme.hello', isActive)
   assert.equal((await svc.request('GET', say)).body, { text: 'hello' })
 
   const own = (async () => {
@@ -45,13 +45,13 @@ test('an extension is dropped in, edited, broken, repaired and removed in a runn
 
   // What does not load leaves what runs.
   await svc.drop('acme.hello', { 'text.js': 'export const = \n' })
-  const broken = await svc.until('acme.hello', failed)
+  const broken = await svc.until('acme.hello', hasFailed)
   assert.is(broken.state, 'active')
   assert.is(broken.health, 'unhealthy')
   assert.equal((await svc.request('GET', say)).body, { text: 'hello again' })
   await svc.drop('acme.hello', { 'extension.toml': 'name = "acme.hello"\nversion = ' })
   await svc.until('acme.hello', extension => /extension\.toml:2/.test(extension?.last_error))
-  await svc.drop('acme.hello', speaking('acme.hello', 'mended'))
+  await svc.drop('acme.hello', textExtension('acme.hello', 'mended'))
   await svc.until('acme.hello', extension => extension?.last_error === undefined)
   assert.equal((await svc.request('GET', say)).body, { text: 'mended' })
 
@@ -66,7 +66,7 @@ test('an extension is dropped in, edited, broken, repaired and removed in a runn
   await svc.until('acme.hello', async () => (await copies()).length === 1)
 
   await svc.remove('acme.hello')
-  await svc.until('acme.hello', gone)
+  await svc.until('acme.hello', isGone)
   assert.is((await svc.request('GET', say)).status, 404)
   await svc.until('acme.hello', async () => (await copies()).length === 0)
   assert.equal(plugins(), before)
@@ -94,8 +94,8 @@ test('a request replies when all plugins have applied a change, also if the watc
     ],
   })
   const plugins = [daemon, resources, extensions, slow]
-  const svc = await scene({ 'acme.hello': speaking('acme.hello', 'hello') }, { plugins })
-  await svc.until('acme.hello', active)
+  const svc = await scene({ 'acme.hello': textExtension('acme.hello', 'hello') }, { plugins })
+  await svc.until('acme.hello', isActive)
   await svc.until('nothing', () => held(svc).includes('watch extensions'))
   isSlow = true
   await svc.drop('acme.hello', { 'text.js': 'export const text = "again"\n' })

@@ -3,12 +3,12 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { ask } from '../../../kernel/http/doors.js'
-import { active, scene, speaking } from './scene.js'
+import { isActive, scene, textExtension } from './scene.js'
 
 const name = 'acme.guard'
 /** An extension whose guards throw once its code runs. */
 const throwing = (hooks: string) => {
-  const files = speaking(name, 'x')
+  const files = textExtension(name, 'x')
   return { ...files, 'main.js': String(files['main.js']).replace('routes: [', `hooks: ${hooks},\n  routes: [`) }
 }
 
@@ -28,7 +28,7 @@ for (const [hook, hooks] of Object.entries(guards))
       await svc.kernel.host.plugins()
       for (;;) {
         const { body } = await ask(where, `/api/extensions/${name}`)
-        if (active(body.extension)) break
+        if (isActive(body.extension)) break
         await new Promise(resolve => setTimeout(resolve, 20))
       }
       for (const url of [

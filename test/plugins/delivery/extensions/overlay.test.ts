@@ -16,7 +16,7 @@ import {
   workspaces,
 } from '../../../../plugins/index.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
-import { active, gone, type Scene, scene, type Wire } from './scene.js'
+import { isActive, isGone, type Scene, scene, type Wire } from './scene.js'
 
 const seen: { kernel?: PluginKernel } = {}
 class Seer {
@@ -113,11 +113,11 @@ test('several workspaces link one name beside the installed extension, separatel
   }
 
   await post('kit/reload')
-  const installed = await svc.until('kit', active)
+  const installed = await svc.until('kit', isActive)
   for (const [n, name] of ['one', 'two'].entries()) {
     const made = await link(n, name)
     assert.equal([made.status, made.body.extension?.overrides_published], [201, true], JSON.stringify(made.body))
-    await until(`?workspace=${name}`, active)
+    await until(`?workspace=${name}`, isActive)
   }
   // Three processes, three sources, each in its own scope.
   const pids = [
@@ -160,7 +160,7 @@ test('several workspaces link one name beside the installed extension, separatel
     own.filter(text => !text.includes(ids[1] as string)),
   )
   assert.is((await get('')).extension.pid, installed.pid)
-  await until('?workspace=one', active)
+  await until('?workspace=one', isActive)
   assert.is((await svc.request('GET', '/api/extensions/kit?workspace=nowhere')).body.code, 'workspace_not_found')
 
   // A tool has one id: of two builds with it the installed one has it, and of two links the first.
@@ -181,13 +181,13 @@ test('several workspaces link one name beside the installed extension, separatel
 
   // Without what is installed the links are loaded again, and without their workspace it is not clear which is meant.
   await svc.remove('kit')
-  await svc.until('kit', gone)
-  await until('?workspace=one', active)
+  await svc.until('kit', isGone)
+  await until('?workspace=one', isActive)
   const unclear = await svc.request('GET', '/api/extensions/kit')
   assert.equal([unclear.status, unclear.body.code], [409, 'extension_ambiguous'], JSON.stringify(unclear.body))
   await svc.request('DELETE', '/api/extensions/kit?workspace=one')
   assert.is((await get('')).extension.workspace_id, ids[1])
-  await svc.until('kit', active)
+  await svc.until('kit', isActive)
   assert.equal(await records(svc, 'tool'), [`kit@${ids[1]} ${ids[1]}`])
   // Of a link whose end was cut short the records are left, its process's too.
   const { kernel } = seen
@@ -206,7 +206,7 @@ test('several workspaces link one name beside the installed extension, separatel
 
   // After a restart it is linked, and what is linked no longer has left nothing.
   const next = await scene({}, { home, plugins, env })
-  await next.until('kit', active)
+  await next.until('kit', isActive)
   for (const kind of ['skill', 'tool', 'window_layout']) {
     const sources = (await records(next, kind)).filter(text => !text.startsWith(`kit@${ids[1]} `))
     assert.equal(sources, kind === 'window_layout' ? ['kit global'] : [], kind)

@@ -5,7 +5,7 @@ import { createKernel } from '../../../../kernel/index.js'
 import { type Plugin, type PluginKernel, token } from '../../../../kernel/plugin.js'
 import { daemon, extensions, replacements, resources } from '../../../../plugins/index.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
-import { active, scene } from './scene.js'
+import { isActive, scene } from './scene.js'
 
 const name = 'acme.base'
 const count = (kernel: PluginKernel) => kernel.db.tx(t => void t.run('INSERT INTO base_count (n) VALUES (1)'))
@@ -47,7 +47,7 @@ test('a replacement with its own migration is enabled, disabled, restarted, remo
   await first.close()
 
   const svc = await scene({ [name]: files() }, { ...options, config })
-  await svc.until(name, active)
+  await svc.until(name, isActive)
   assert.is(stateOf(svc), `active by ${name}`)
   await svc.request('POST', `/api/extensions/${name}/disable`)
   assert.is(stateOf(svc), 'active')
@@ -81,7 +81,7 @@ test('a home with a replacement migration in the stream of the plugin, as in ear
   assert.is(stateOf(without), 'active')
   await without.close()
   const svc = await scene({ [name]: files('base_extra') }, { ...options, config })
-  await svc.until(name, active)
+  await svc.until(name, isActive)
   assert.is(stateOf(svc), `active by ${name}`)
   await svc.request('POST', `/api/extensions/${name}/disable`)
   assert.is(stateOf(svc), 'active')

@@ -3,7 +3,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type Plugin, token } from '../../../../kernel/plugin.js'
 import * as plugins from '../../../../plugins/index.js'
-import { active, failed, scene } from './scene.js'
+import { hasFailed, isActive, scene } from './scene.js'
 
 type Options = NonNullable<Parameters<typeof scene>[1]>
 
@@ -49,7 +49,7 @@ test('a replacement named by the operator boots in place of the plugin, which ne
   const svc = await start({ [name]: files() })
   assert.equal(began, [name])
   assert.is(stateOf(svc, 'base'), `active ${name}`)
-  await svc.until(name, active)
+  await svc.until(name, isActive)
   await post(svc, 'disable')
   assert.equal(began, [name, 'base'])
   const { home } = svc
@@ -73,7 +73,7 @@ test('faults of a replacement during the boot are in its own log, like later one
   const says =
     "arguments[0].log.info('at the boot', { n: 1 }); arguments[0].scope.defer('bad', () => { throw new Error('at its end') })"
   const svc = await start({ [name]: files(says) })
-  await svc.until(name, active)
+  await svc.until(name, isActive)
   const messages = async () => {
     const { logs } = (await svc.request('GET', `/api/extensions/${name}/logs`)).body
     return logs.map(({ message }: { message: string }) => message)
@@ -106,7 +106,7 @@ for (const [what, dropped, applied, reason] of odd)
     assert.equal(began, applied)
     assert.is(stateOf(svc, 'base'), 'active')
     assert.is(stateOf(svc, 'user'), 'active')
-    const extension = await svc.until(name, failed)
+    const extension = await svc.until(name, hasFailed)
     assert.match(extension.last_error, reason)
     const { items } = (await svc.request('GET', '/api/doctor')).body
     const codes = items.flatMap((item: { code: string; message: string }) =>
@@ -128,7 +128,7 @@ test('a replacement that takes foreign routes or settings fails instead of their
   const svc = await start({ [name]: taking })
   assert.is(stateOf(svc, 'extensions'), 'active')
   assert.is(stateOf(svc, 'base'), 'active')
-  assert.match((await svc.until(name, failed)).last_error, /is already registered by extensions/)
+  assert.match((await svc.until(name, hasFailed)).last_error, /is already registered by extensions/)
   await svc.close()
 })
 
@@ -150,11 +150,11 @@ test('a replacement that is skipped, disabled, missing or unnamed is not importe
 
 test('a reload retries a failed replacement, and removing its folder forgets it', async () => {
   const svc = await start({ [name]: files("if (globalThis.began.length < 3) throw new Error('boom')") })
-  await svc.until(name, failed)
+  await svc.until(name, hasFailed)
   assert.equal(began, [name, 'base'])
   assert.is(stateOf(svc, name), 'failed')
   await post(svc, 'reload')
-  await svc.until(name, active)
+  await svc.until(name, isActive)
   assert.is(stateOf(svc, 'base'), `active ${name}`)
   await svc.remove(name)
   await svc.until(name, extension => extension === undefined)

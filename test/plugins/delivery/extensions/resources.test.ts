@@ -17,7 +17,7 @@ import {
 } from '../../../../plugins/index.js'
 import { eventually } from '../../../fixtures/session-world.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
-import { active, failed, type Scene, scene, type Wire } from './scene.js'
+import { hasFailed, isActive, type Scene, scene, type Wire } from './scene.js'
 
 const plugins = [daemon, resources, workspaces, providers, agents, sessions, skills, mcp, hooks, tools, extensions]
 
@@ -58,7 +58,7 @@ const known = async (svc: Scene): Promise<string[]> =>
 test('the contents of a static extension are available while it is loaded, and equal records keep their version', async () => {
   const home = await temporaryFolder('extensions')
   const svc = await scene({ 'demo-kit': kit() }, { home, plugins })
-  await svc.until('demo-kit', active)
+  await svc.until('demo-kit', isActive)
   const all = ['hook.binding ready', 'mcp_server git', 'skill brief', 'skill review']
   assert.equal(await names(svc), all)
   assert.ok((await known(svc)).includes('planner'))
@@ -100,7 +100,7 @@ test('the contents of a static extension are available while it is loaded, and e
     { other: { 'extension.toml': `${head('other')}[resources]\nskills = ["gone"]\n` } },
     { home, plugins },
   )
-  await again.until('demo-kit', active)
+  await again.until('demo-kit', isActive)
   assert.is((await shipped(again)).find(({ spec: { name } }) => name === 'review').version, 2)
   // A key that the manifest drops takes along what it had.
   const less = `${head('demo-kit')}[resources]\nskills = ["skills"]\n`
@@ -120,7 +120,7 @@ test('the contents of a static extension are available while it is loaded, and e
 
   await rm(root, { recursive: true })
   const last = await scene({}, { home, plugins })
-  await last.until('other', failed)
+  await last.until('other', hasFailed)
   for (let tries = 0; (await shipped(last)).length > 0 && tries < 3000; tries++)
     await new Promise(r => setTimeout(r, 10))
   assert.equal(await shipped(last), [])
@@ -161,7 +161,7 @@ test('an invalid part is skipped, is named with its file, and affects no other',
   }
   const two = await svc.until('twice', one => /twice has two skill brief/.test(one?.last_error))
   assert.is(two.state, 'error')
-  await svc.until('demo-kit', active)
+  await svc.until('demo-kit', isActive)
   await svc.until('acme.demo', one => one?.state !== 'enabled')
   const own = ['hook.binding ready', 'mcp_server git', 'skill brief', 'skill review', 'tool ext__acme_demo__look_up']
   assert.equal(await names(svc), own)
@@ -191,7 +191,7 @@ test('an invalid part is skipped, is named with its file, and affects no other',
 
 test('contents for a missing plugin are shown as waiting', async () => {
   const svc = await scene({ 'demo-kit': kit() }, { plugins: plugins.filter(({ name }) => name !== 'skills') })
-  await svc.until('demo-kit', active)
+  await svc.until('demo-kit', isActive)
   const { items } = (await svc.request('GET', '/api/extensions/demo-kit/inventory')).body
   assert.ok(items.some(({ kind, name, live }: Wire) => kind === 'skills' && name === 'skills' && live === false))
   await svc.close()

@@ -7,7 +7,7 @@ import { agents, bundles, daemon, extensions, providers, resources, workspaces }
 import { temporaryFolder } from '../../../harness/kernel.js'
 import { REQUEST } from '../bundles/bundles-scene.js'
 import { profile, writeKit } from '../bundles/kit.js'
-import { active, failed, scene, speaking } from './scene.js'
+import { hasFailed, isActive, scene, textExtension } from './scene.js'
 
 /** Code of extensions waits for it before it is imported to its end. */
 const gates = globalThis as { gate?: Promise<void>; reached?: () => void }
@@ -24,10 +24,10 @@ function close(): () => void {
 async function loadedHome(): Promise<string> {
   const home = await temporaryFolder('restart')
   gates.gate = Promise.resolve()
-  const files = speaking('acme.say', 'hello')
+  const files = textExtension('acme.say', 'hello')
   const { 'main.js': main = '' } = files
   const svc = await scene({ 'acme.say': { ...files, 'main.js': `await globalThis.gate\n${main}` } }, { home })
-  await svc.until('acme.say', active)
+  await svc.until('acme.say', isActive)
   await svc.close()
   // Other code, for Node imports a file once.
   await writeFile(path.join(home, 'extensions/acme.say/text.js'), "export const text = 'hello again'\n")
@@ -73,15 +73,15 @@ test('a request that waits over 5 s for an extension gets a retry time', async (
   assert.equal([late.status, late.body.code, late.headers['retry-after']], [503, 'extension_loading', '1'])
   assert.match(late.body.error, 'acme.say')
   open()
-  await svc.until('acme.say', active)
+  await svc.until('acme.say', isActive)
   await svc.close()
   await rm(home, { recursive: true, maxRetries: 5 })
 })
 
 test('a route of a failed extension names it and the reason, that of a disabled one how to enable it', async () => {
   const home = await temporaryFolder('restart')
-  const svc = await scene({ 'acme.bad': speaking('acme.bad', '', "throw new Error('no luck')") }, { home })
-  await svc.until('acme.bad', failed)
+  const svc = await scene({ 'acme.bad': textExtension('acme.bad', '', "throw new Error('no luck')") }, { home })
+  await svc.until('acme.bad', hasFailed)
   const refused = await svc.request('GET', '/api/ext/acme.bad/say')
   assert.equal([refused.status, refused.body.code], [503, 'extension_not_loaded'])
   assert.match(refused.body.error, /acme\.bad .*no luck/)
@@ -123,7 +123,7 @@ test('a restart with an active bundle reports no fault; without its extension it
   )
   const options = { home, plugins: [daemon, resources, workspaces, providers, agents, extensions, bundles] }
   const first = await scene({ 'demo-kit': files }, options)
-  await first.until('demo-kit', active)
+  await first.until('demo-kit', isActive)
   const { activation } = (await first.request('POST', '/api/bundles/activations', REQUEST)).body
   const troubles = async (svc: typeof first) =>
     (await wrong(svc))
@@ -136,7 +136,7 @@ test('a restart with an active bundle reports no fault; without its extension it
   assert.equal(await troubles(again), [], 'before the extension is loaded')
   const { body } = await again.request('GET', `/api/bundles/activations/${activation.id}`)
   assert.is(body.activation.channels.length, activation.channels.length, 'the profile is known')
-  await again.until('demo-kit', active)
+  await again.until('demo-kit', isActive)
   assert.equal(await troubles(again), [], 'after it is loaded')
   await again.remove('demo-kit')
   await again.close()
@@ -154,7 +154,7 @@ test('a restart with an active bundle reports no fault; without its extension it
 
 test('an extension setting applies after a restart, and the doctor reports nothing while it loads', async () => {
   const home = await loadedHome()
-  const files = speaking('acme.say', '', 'globalThis.volume = kernel.config.get(volume)')
+  const files = textExtension('acme.say', '', 'globalThis.volume = kernel.config.get(volume)')
   const main = (files['main.js'] ?? '')
     .replace(
       'const route',
@@ -166,7 +166,7 @@ test('an extension setting applies after a restart, and the doctor reports nothi
   const svc = await scene({ 'acme.say': { ...files, 'main.js': main } }, { home, config: config(11) })
   assert.equal(await wrong(svc), [])
   open()
-  await svc.until('acme.say', active)
+  await svc.until('acme.say', isActive)
   assert.is((globalThis as { volume?: number }).volume, 11)
   assert.equal(await wrong(svc), [])
   await svc.request('POST', '/api/extensions/acme.say/disable')
@@ -174,10 +174,10 @@ test('an extension setting applies after a restart, and the doctor reports nothi
   assert.match(item?.message ?? '', 'acme.say')
   await svc.close()
 
-  const again = await scene({ 'acme.ok': speaking('acme.ok', 'fine') }, { home, config: config('loud') })
-  await again.until('acme.ok', active)
+  const again = await scene({ 'acme.ok': textExtension('acme.ok', 'fine') }, { home, config: config('loud') })
+  await again.until('acme.ok', isActive)
   await again.request('POST', '/api/extensions/acme.say/enable')
-  const { last_error } = await again.until('acme.say', failed)
+  const { last_error } = await again.until('acme.say', hasFailed)
   assert.match(last_error, /config\.json:1: plugins\.acme\.say\.volume: /)
   assert.equal((await again.request('GET', '/api/ext/acme.ok/say')).body, { text: 'fine' })
   await again.close()
@@ -187,9 +187,9 @@ test('an extension setting applies after a restart, and the doctor reports nothi
 test('a damaged manifest is no failure while the last good code is starting in its place', async () => {
   const home = await temporaryFolder('restart')
   gates.gate = Promise.resolve()
-  const files = speaking('acme.late', 'hello', 'globalThis.reached?.(); await globalThis.gate;')
+  const files = textExtension('acme.late', 'hello', 'globalThis.reached?.(); await globalThis.gate;')
   const before = await scene({ 'acme.late': files }, { home })
-  await before.until('acme.late', active)
+  await before.until('acme.late', isActive)
   await before.close()
   await writeFile(path.join(home, 'extensions/acme.late/extension.toml'), 'name = "acme.late\n')
   const open = close()
@@ -201,7 +201,7 @@ test('a damaged manifest is no failure while the last good code is starting in i
     await reached
     assert.equal(await wrong(svc), ['plugin_waiting: acme.late is still being started'])
     open()
-    await svc.until('acme.late', active)
+    await svc.until('acme.late', isActive)
     assert.match((await wrong(svc)).join(), /^extension_outdated: .*extension\.toml:1: not valid TOML/)
   } finally {
     open()

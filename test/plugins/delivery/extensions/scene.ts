@@ -58,12 +58,12 @@ export async function scene(
   }
 }
 
-export const active = (extension: Wire | undefined) => extension?.state === 'active'
-export const failed = (extension: Wire | undefined) => extension?.last_error !== undefined
-export const gone = (extension: Wire | undefined) => extension === undefined
+export const isActive = (extension: Wire | undefined) => extension?.state === 'active'
+export const hasFailed = (extension: Wire | undefined) => extension?.last_error !== undefined
+export const isGone = (extension: Wire | undefined) => extension === undefined
 
 /** The files of an extension whose route `/api/ext/<name>/say` answers with a text. */
-export function speaking(name: string, text: string, body = '', more = ''): Record<string, string> {
+export function textExtension(name: string, text: string, body = '', more = ''): Record<string, string> {
   return {
     'extension.toml': `name = "${name}"\nversion = "1.0.0"\napiVersion = 1\nmain = "main.js"\n${more}`,
     'main.js': `import { definePlugin, ok, routeOf } from 'svc/plugin'

@@ -1,6 +1,6 @@
 import type { Plugin } from '../../../../kernel/plugin.js'
-import { swapped } from '../../desk/workspace-scene.js'
+import { replacements } from '../../desk/workspace-scene.js'
 
 const file = new URL('../../../../examples/extensions/acme.workspaces/main.js', import.meta.url)
 const example: { default: Plugin } = await import(file.href)
-swapped.push(example.default)
+replacements.push(example.default)

@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert'
 import type { Plugin, PluginKernel } from '../../../../kernel/plugin.js'
 import * as plugins from '../../../../plugins/index.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
-import { active, gone, scene } from './scene.js'
+import { isActive, isGone, scene } from './scene.js'
 
 const name = 'acme.workspaces'
 const folder = fileURLToPath(new URL(`../../../../examples/extensions/${name}`, import.meta.url))
@@ -21,14 +21,14 @@ test('an extension replaces a built-in plugin in a running kernel, with its data
   assert.is(holder(), undefined)
 
   await cp(folder, path.join(home, 'extensions', name), { recursive: true })
-  await svc.until(name, active)
+  await svc.until(name, isActive)
   assert.is(holder(), name)
   const roots = `/api/ext/${name}/roots`
   assert.equal((await svc.request('GET', roots)).body, { roots: [{ root_dir: root }] })
   assert.is((await svc.request('GET', '/api/workspaces/none')).body.code, 'workspace_not_found')
 
   await svc.remove(name)
-  await svc.until(name, gone)
+  await svc.until(name, isGone)
   assert.is(holder(), undefined)
   assert.is((await svc.request('GET', roots)).status, 404)
   assert.is((await svc.request('GET', '/api/workspaces')).body.workspaces[0].root_dir, root)
@@ -60,7 +60,7 @@ test('a replacement present before the start runs with the stored data, and the 
   const { workspaces } = (await svc.request('GET', '/api/workspaces')).body
   assert.equal([workspaces.length, workspaces[0].root_dir], [1, root])
   assert.is((await svc.request('GET', `/api/ext/${name}/roots`)).status, 200)
-  await svc.until(name, active)
+  await svc.until(name, isActive)
   assert.is(applied, 1)
   await svc.close()
   for (const at of [home, root]) await rm(at, { recursive: true, force: true })

@@ -9,7 +9,7 @@ import { writeTypes } from '../../../../plugins/delivery/extensions/authoring/ty
 import { CodeCache } from '../../../../plugins/delivery/extensions/load/code.js'
 import { annotated } from '../../../../plugins/delivery/extensions/version-one/routes.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
-import { active, failed, scene } from './scene.js'
+import { hasFailed, isActive, scene } from './scene.js'
 
 /** The values of `svc/plugin` on the day before version 2 began, which extensions of version 1 may use for ever. */
 const NAMES_OF_ONE =
@@ -47,7 +47,7 @@ export default definePlugin({ name: 'acme.old', version: '1.0.0' }).surface({
 test('an extension of apiVersion 1 has all its names of svc/plugin and svc', async () => {
   const svc = await scene({ 'acme.old': { 'extension.toml': manifest(1), 'main.js': MAIN } })
   try {
-    const loaded = await svc.until('acme.old', active)
+    const loaded = await svc.until('acme.old', isActive)
     assert.is(loaded.state, 'active')
     const { status, body } = await svc.request('GET', '/api/ext/acme.old/say')
     assert.is(status, 200)
@@ -82,7 +82,7 @@ export default definePlugin({ name: 'acme.old', version: '1.0.0', service: async
 `
   const svc = await scene({ 'acme.old': { 'extension.toml': manifest(1), 'main.js': main } })
   try {
-    await svc.until('acme.old', active)
+    await svc.until('acme.old', isActive)
     const { items } = (await svc.request('GET', '/api/doctor?only=extensions')).body
     const item = items.find(({ code }: { code: string }) => code === 'extension_api_gone')
     assert.match(
@@ -110,7 +110,7 @@ export default definePlugin({ name: 'acme.old', version: '1.0.0' }).surface({
 `
   const svc = await scene({ 'acme.old': { 'extension.toml': manifest(1), 'main.js': main } })
   try {
-    const { last_error } = await svc.until('acme.old', failed)
+    const { last_error } = await svc.until('acme.old', hasFailed)
     for (const part of [
       '4 faults',
       'the route /api/other',

@@ -7,7 +7,7 @@ import { testCases } from '../../../fixtures/cases.js'
 import { validateReply } from '../../../harness/contract.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { writeSkill } from '../../agents/skills/scene.js'
-import { author, feed, openMarketplace, published, serveCatalog } from './scene.js'
+import { author, feed, openMarketplace, serveCatalog, signedSkill } from './scene.js'
 
 const sample = fileURLToPath(new URL('../../../../examples/marketplace', import.meta.url))
 
@@ -82,7 +82,7 @@ test('the sample catalog is read from folder and HTTP, searched, and its skills 
 test('an installed skill changed by hand is not served', async () => {
   await using world = await openMarketplace()
   await using http = await serveCatalog()
-  const { archive, bytes, entry } = published('deploy', { more: [{ path: 'notes/more.md', body: 'More.' }] })
+  const { archive, bytes, entry } = signedSkill('deploy', { more: [{ path: 'notes/more.md', body: 'More.' }] })
   http.files.set('skills.json', feed([entry])).set(archive, bytes)
   await world.use(http.url)
   const { skill } = (await world.install('deploy')).body
@@ -111,7 +111,7 @@ test('an installed skill changed by hand is not served', async () => {
 test('an update names an installed skill changed by hand, and a new install repairs it', async () => {
   await using world = await openMarketplace()
   await using http = await serveCatalog()
-  const { archive, bytes, entry } = published('deploy')
+  const { archive, bytes, entry } = signedSkill('deploy')
   http.files.set('skills.json', feed([entry])).set(archive, bytes)
   await world.use(http.url)
   const { skill } = (await world.install('deploy')).body
@@ -132,7 +132,7 @@ test('an update names an installed skill changed by hand, and a new install repa
 test('the newest version of a skill is installed, whatever the order of its catalog', async () => {
   await using world = await openMarketplace()
   await using http = await serveCatalog()
-  const all = ['1.9.0', '1.10.0', '1.2.0'].map(version => published('deploy', { version }))
+  const all = ['1.9.0', '1.10.0', '1.2.0'].map(version => signedSkill('deploy', { version }))
   for (const { archive, bytes } of all) http.files.set(archive, bytes)
   const versions = all.flatMap(({ entry }) => entry.versions)
   http.files.set('skills.json', feed([{ ...all[0]?.entry, versions }]))
@@ -143,7 +143,7 @@ test('the newest version of a skill is installed, whatever the order of its cata
 
 test('a broken, huge, slow or missing catalog leaves the previous copy, marked as stale', async () => {
   await using http = await serveCatalog()
-  const { archive, bytes, entry } = published('deploy')
+  const { archive, bytes, entry } = signedSkill('deploy')
   const world = await openMarketplace()
   const { home } = world
   const fine = feed([entry])
@@ -203,7 +203,7 @@ test('a broken, huge, slow or missing catalog leaves the previous copy, marked a
 
 test('a catalog without a feed has none of that kind; one without any feed cannot be read', async () => {
   await using http = await serveCatalog()
-  const { archive, bytes, entry } = published('deploy')
+  const { archive, bytes, entry } = signedSkill('deploy')
   http.files.set('skills.json', feed([entry])).set(archive, bytes)
   await using world = await openMarketplace()
   const refreshed = async () => {
@@ -238,35 +238,35 @@ test('a catalog without a feed has none of that kind; one without any feed canno
 const ada = author()
 const eve = author()
 const digest = '0'.repeat(64)
-const REFUSED: Record<string, [string, ReturnType<typeof published>]> = {
-  'another archive': ['skill_checksum_mismatch', published('deploy', { release: { sha256: digest } })],
-  'no checksum': ['skill_unverified', published('deploy', { release: { sha256: undefined } })],
+const REFUSED: Record<string, [string, ReturnType<typeof signedSkill>]> = {
+  'another archive': ['skill_checksum_mismatch', signedSkill('deploy', { release: { sha256: digest } })],
+  'no checksum': ['skill_unverified', signedSkill('deploy', { release: { sha256: undefined } })],
   'the key of somebody else': [
     'skill_signature_invalid',
-    published('deploy', { by: ada, entry: { public_key: eve.key } }),
+    signedSkill('deploy', { by: ada, entry: { public_key: eve.key } }),
   ],
-  'a key, but no signature': ['skill_signature_invalid', published('deploy', { entry: { public_key: eve.key } })],
-  'a way out': ['skill_content_refused', published('deploy', { more: [{ path: '../evil.md', body: 'x' }] })],
+  'a key, but no signature': ['skill_signature_invalid', signedSkill('deploy', { entry: { public_key: eve.key } })],
+  'a way out': ['skill_content_refused', signedSkill('deploy', { more: [{ path: '../evil.md', body: 'x' }] })],
   'a link': [
     'skill_content_refused',
-    published('deploy', { more: [{ path: 'a', flag: '2', linkpath: '/etc/passwd' }] }),
+    signedSkill('deploy', { more: [{ path: 'a', flag: '2', linkpath: '/etc/passwd' }] }),
   ],
-  'hidden text': ['skill_content_refused', published('deploy', { body: 'Do \u202Ethis\u202C.' })],
+  'hidden text': ['skill_content_refused', signedSkill('deploy', { body: 'Do \u202Ethis\u202C.' })],
   'hidden text in another file': [
     'skill_content_refused',
-    published('deploy', { more: [{ path: 'b.md', body: `x${String.fromCodePoint(0xe0041)}` }] }),
+    signedSkill('deploy', { more: [{ path: 'b.md', body: `x${String.fromCodePoint(0xe0041)}` }] }),
   ],
   'provenance of its own': [
     'skill_content_refused',
-    published('deploy', { more: [{ path: '.svc-meta.json', body: '{}' }] }),
+    signedSkill('deploy', { more: [{ path: '.svc-meta.json', body: '{}' }] }),
   ],
-  'another name': ['skill_content_refused', published('deploy', { entry: { name: 'other' } })],
+  'another name': ['skill_content_refused', signedSkill('deploy', { entry: { name: 'other' } })],
   'an archive elsewhere': [
     'skill_content_refused',
-    published('deploy', { release: { archive: 'http://example.invalid/a.tar.gz' } }),
+    signedSkill('deploy', { release: { archive: 'http://example.invalid/a.tar.gz' } }),
   ],
-  'no archive': ['skill_archive_unavailable', published('deploy', { release: { archive: 'nothing.tar.gz' } })],
-  'no version': ['skill_version_unknown', published('deploy', { entry: { versions: [] } })],
+  'no archive': ['skill_archive_unavailable', signedSkill('deploy', { release: { archive: 'nothing.tar.gz' } })],
+  'no version': ['skill_version_unknown', signedSkill('deploy', { entry: { versions: [] } })],
 }
 
 testCases({
@@ -293,7 +293,7 @@ testCases({
   after: [
     'a skill of the user is not overwritten by an install',
     async ({ world, http }) => {
-      const mine = published('deploy')
+      const mine = signedSkill('deploy')
       http.files.set('skills.json', feed([mine.entry])).set(mine.archive, mine.bytes)
       await world.refresh()
       await writeSkill(world.homeSkills, 'deploy', 'My own.')
@@ -307,7 +307,7 @@ test('an entry without an archive address is skipped and reported', async () => 
   await using world = await openMarketplace()
   await using http = await serveCatalog()
   await world.use(http.url)
-  const [good, bad] = [published('good'), published('bad', { release: { archive: 'http://[' } })]
+  const [good, bad] = [signedSkill('good'), signedSkill('bad', { release: { archive: 'http://[' } })]
   http.files.set('skills.json', feed([good.entry, bad.entry]))
   const { outcome, entry_count: count, error } = await world.refresh()
   assert.equal([outcome, count], ['partial', 1])
@@ -334,20 +334,20 @@ test('a signed skill is updated only by its author', async () => {
   await using http = await serveCatalog()
   await world.use(http.url)
   const [ada, eve] = [author(), author()]
-  const put = async (skill: ReturnType<typeof published>) => {
+  const put = async (skill: ReturnType<typeof signedSkill>) => {
     http.files.set('skills.json', feed([skill.entry])).set(skill.archive, skill.bytes)
     assert.is((await world.refresh()).outcome, 'refreshed')
   }
-  await put(published('deploy', { by: ada }))
+  await put(signedSkill('deploy', { by: ada }))
   assert.is((await world.install('deploy')).body.skill.status, 'installed')
-  await put(published('deploy', { by: ada, version: '1.1.0' }))
+  await put(signedSkill('deploy', { by: ada, version: '1.1.0' }))
   assert.is((await world.update({ check_only: true })).body.skills[0].status, 'update_available')
   const updated = await world.update({ all: true })
   assert.equal(validateReply('POST', '/api/skills/marketplace/update', 200, updated.body), [])
   assert.is(updated.body.skills[0].status, 'updated')
 
   // A feed of last year is signed as well.
-  await put(published('deploy', { by: ada, version: '1.0.5' }))
+  await put(signedSkill('deploy', { by: ada, version: '1.0.5' }))
   assert.is((await world.update({ all: true })).body.skills[0].status, 'current')
   assert.is((await world.show('deploy')).provenance.version, '1.1.0')
 
@@ -355,7 +355,7 @@ test('a signed skill is updated only by its author', async () => {
     ['unsigned', undefined],
     ['signed by another one', eve],
   ] as const) {
-    await put(published('deploy', { by, version: '1.2.0', body: what }))
+    await put(signedSkill('deploy', { by, version: '1.2.0', body: what }))
     const entry = (await world.kernel.request('GET', '/api/marketplace/skill/deploy')).body.entry
     assert.equal([entry.trust.decision, entry.trust.warnings[0].code], ['refused', 'marketplace_author_changed'], what)
     assert.is((await world.update({ name: 'deploy' })).body.skills[0].status, 'failed', what)

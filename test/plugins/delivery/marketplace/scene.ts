@@ -42,7 +42,7 @@ export function author() {
   return { privateKey, key }
 }
 
-export interface Published {
+export interface SkillRelease {
   readonly version?: string
   readonly body?: string
   readonly by?: { readonly privateKey: KeyObject; readonly key: string } | undefined
@@ -54,7 +54,7 @@ export interface Published {
 }
 
 /** A skill as a catalog has it: its archive, and its entry in the feed. */
-export function published(id: string, { version = '1.0.0', body, by, more = [], entry, release }: Published = {}) {
+export function signedSkill(id: string, { version = '1.0.0', body, by, more = [], entry, release }: SkillRelease = {}) {
   const bytes = tarball({ path: 'SKILL.md', body: skillText(id, body, [`version: ${version}`]) }, ...more)
   const sha256 = createHash('sha256').update(bytes).digest('hex')
   const archive = `skills/${id}-${version}.tar.gz`

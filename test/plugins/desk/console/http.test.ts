@@ -8,9 +8,9 @@ import { operator } from '../../../../kernel/plugin.js'
 import { Sessions } from '../../../../plugins/desk/console/sessions.js'
 import { console as page } from '../../../../plugins/index.js'
 import { type Ask, ask } from '../../../kernel/http/doors.js'
-import { type AuthScene, during as duringAuth } from '../../access/auth/scene.js'
+import { type AuthScene, withAuth } from '../../access/auth/scene.js'
 
-const during = (work: (scene: AuthScene) => Promise<void>, http = {}) => duringAuth(work, http, [page])
+const during = (work: (scene: AuthScene) => Promise<void>, http = {}) => withAuth(work, http, [page])
 
 /** A browser: it keeps the cookie and the key, and says of each request where it comes from. */
 class Visitor {

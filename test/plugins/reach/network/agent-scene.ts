@@ -1,5 +1,5 @@
 import { auth, configuration, identity, selfService, settings, sidecars } from '../../../../plugins/index.js'
-import { said } from '../../../fixtures/session-world.js'
+import { agentText } from '../../../fixtures/session-world.js'
 import { ask } from '../../../kernel/http/doors.js'
 import { openScene, type SceneOptions } from './scene.js'
 
@@ -12,7 +12,8 @@ export async function openAgents({ plugins = [], ...options }: SceneOptions = {}
   })
   /** The socket of a session, and requests by it. */
   const agent = async (name: string) => {
-    const socketPath = /SVC_SOCKET=(.*)/.exec(said(await scene.prompt(scene.at(name), 'env SVC_SOCKET')))?.[1] ?? ''
+    const socketPath =
+      /SVC_SOCKET=(.*)/.exec(agentText(await scene.prompt(scene.at(name), 'env SVC_SOCKET')))?.[1] ?? ''
     return {
       socketPath,
       get: (url: string) => ask({ socketPath }, url),

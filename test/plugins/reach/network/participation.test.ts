@@ -6,7 +6,7 @@ import { automation, configuration, hooks, settings, tasks } from '../../../../p
 import network from '../../../../plugins/reach/network/index.js'
 import { BOUNDS, type BoundName } from '../../../../plugins/reach/network/participation/bounds.js'
 import { NativeHooks } from '../../../../plugins/work/hooks/api.js'
-import { eventually, openWorld, said, type WorldOptions } from '../../../fixtures/session-world.js'
+import { agentText, eventually, openWorld, type WorldOptions } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 
 const NAMED = { mode: 'live', channel_strategy: 'named', channel_id: 'team' } as const
@@ -65,7 +65,7 @@ test('a participating session has its channel, bounds and environment, and keeps
       bounds: { ...DEFAULTS, max_wakes: 2 },
     })
     assert.equal(await peers('team'), [id])
-    const env = said(await prompt(`${place}/sessions/${id}`, 'env SVC_SESSION_CHANNEL\nenv SVC_PEER_ID'))
+    const env = agentText(await prompt(`${place}/sessions/${id}`, 'env SVC_SESSION_CHANNEL\nenv SVC_PEER_ID'))
     assert.match(env, 'team')
     assert.match(env, `ada.${id}`)
     await restart()
@@ -89,7 +89,7 @@ test('a session without participation or with local is local, with the source of
         body.session.resolved_network_participation.mode,
         body.session.resolved_network_participation.source,
       ])
-      const env = said(await prompt(`${place}/sessions/${body.session.id}`, 'env SVC_PEER_ID'))
+      const env = agentText(await prompt(`${place}/sessions/${body.session.id}`, 'env SVC_PEER_ID'))
       assert.not.match(env, 'other.ses_1', 'what the daemon was started with is not handed on')
     }
     assert.equal(sources, [

@@ -4,7 +4,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { refusalOf, wordsOf } from '../../../../plugins/reach/network/wakes/restraint.js'
 import { label } from '../../../fixtures/cases.js'
-import { said } from '../../../fixtures/session-world.js'
+import { agentText } from '../../../fixtures/session-world.js'
 import { openScene } from './scene.js'
 
 const program = '/opt/own place/bin/svc'
@@ -117,7 +117,7 @@ test('an approve-all agent changes nothing in a turn started by a message, and a
     ]
     await say('ada', lines.join('\n'), { to: 'bob' })
     await settled('bob', 1)
-    const reports = said(await events(at('bob')))
+    const reports = agentText(await events(at('bob')))
       .split('\n')
       .filter(line => /^(answer|fs|terminal)/.test(line))
     assert.equal(
@@ -135,14 +135,14 @@ test('an approve-all agent changes nothing in a turn started by a message, and a
 test('an approve-all agent is kept asking in a turn started by a message, and not in its own', async () => {
   const { say, settled, at, events, prompt, close } = await openScene({ flags: '--modes=default,bypassPermissions' })
   try {
-    assert.is(said(await prompt(at('bob'), 'mode')), 'mode bypassPermissions\n')
+    assert.is(agentText(await prompt(at('bob'), 'mode')), 'mode bypassPermissions\n')
     for (const wake of [1, 2]) {
       await say('ada', 'mode', { to: 'bob' })
       await settled('bob', wake)
-      const modes = said(await events(at('bob'))).match(/mode \w+/g) ?? []
+      const modes = agentText(await events(at('bob'))).match(/mode \w+/g) ?? []
       assert.equal(modes.slice(-1), ['mode default'])
     }
-    assert.is(said(await prompt(at('bob'), 'mode')), 'mode bypassPermissions\n')
+    assert.is(agentText(await prompt(at('bob'), 'mode')), 'mode bypassPermissions\n')
   } finally {
     await close()
   }
@@ -164,7 +164,7 @@ test('an agent that cannot be kept asking is woken, and its session reports the 
       /restraint of turns that other agents begin does not restrict.*no mode in which it asks/,
     )
     assert.match(text('permission_not_asked'), /"Edit a.js" without asking: the restraint of turns/)
-    assert.match(said(entries), /afterwards/)
+    assert.match(agentText(entries), /afterwards/)
     assert.is((await row(peer('bob').session_id)).state, 'active')
   } finally {
     await close()
@@ -185,7 +185,7 @@ test('reply commands of agents need no permission, and a reject-all mode still r
       )
       await say('ada', asks.join('\n'), { to: 'bob' })
       await settled('bob', 1)
-      assert.equal(said(await events(at('bob'))).match(/(allow|reject)_once/g), [...answers], permissions)
+      assert.equal(agentText(await events(at('bob'))).match(/(allow|reject)_once/g), [...answers], permissions)
     } finally {
       await close()
     }

@@ -3,7 +3,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import auth from '../../../../plugins/access/auth/index.js'
 import identity from '../../../../plugins/access/identity/index.js'
-import { said } from '../../../fixtures/session-world.js'
+import { agentText } from '../../../fixtures/session-world.js'
 import { ask } from '../../../kernel/http/doors.js'
 import { openScene } from './scene.js'
 
@@ -21,7 +21,7 @@ test('a message to a channel that wakes more than 3 sessions needs a confirmatio
       [400, 'wake_confirmation_required', '4'],
     )
     assert.is((await request('GET', '/channels/team/threads/thread_all')).status, 404)
-    const pid = Number(/\d+/.exec(said(await prompt(at('ada'), 'pid')))?.[0])
+    const pid = Number(/\d+/.exec(agentText(await prompt(at('ada'), 'pid')))?.[0])
     const socketPath = /(?:^|\0)SVC_SOCKET=([^\0]*)/.exec(readFileSync(`/proc/${pid}/environ`, 'utf8'))?.[1] ?? ''
     const byAgent = await ask({ socketPath }, `/api/workspaces/${workspaceId}/network/send`, {
       method: 'POST',

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { redaction, vault } from '../../../../plugins/index.js'
-import { eventually, isAlive, said } from '../../../fixtures/session-world.js'
+import { agentText, eventually, isAlive } from '../../../fixtures/session-world.js'
 import { openScene, type Scene, warmPython } from './scene.js'
 
 /** One hook each that misbehaves in its own way; all may look at every command that an agent has the daemon run. */
@@ -55,7 +55,7 @@ for (const name of Object.keys(PROGRAMS)) {
   test(`a hook that ${name}: its run fails and the call proceeds; a required hook denies it`, async () => {
     await scene.configure({ [name]: await declaration(name) })
     const free = await scene.session('free')
-    assert.match(said(await scene.prompt(free.at, turn)), /"output":"done/)
+    assert.match(agentText(await scene.prompt(free.at, turn)), /"output":"done/)
     const [run] = await scene.runs(free.id, '&event=tool.pre_call')
     const [outcome, words] = OUTCOME[name]!
     assert.is(run.outcome, outcome)
@@ -64,7 +64,7 @@ for (const name of Object.keys(PROGRAMS)) {
     await scene.configure({ [name]: await declaration(name, { required: true }) })
     const held = await scene.session('free')
     assert.match(
-      said(await scene.prompt(held.at, create)),
+      agentText(await scene.prompt(held.at, create)),
       new RegExp(`error permission denied: required hook ${name}`),
     )
     await drop(name)
@@ -87,7 +87,7 @@ test('a program that leaves a background process answers when it ends, and both 
   const command = await scene.program('leaves', '#!/bin/sh\nsleep 600 &\necho \'{"message": "say left"}\'\n')
   await scene.configure({ leaves: { event: 'input.pre_submit', command, mode: 'sync', timeout: '5m' } })
   const { id, at } = await scene.session('free')
-  assert.is(said(await scene.prompt(at, 'say hello')), 'left\n')
+  assert.is(agentText(await scene.prompt(at, 'say hello')), 'left\n')
   assert.is((await scene.ran(id, run => run.hook_name === 'leaves')).outcome, 'applied')
   await drop('leaves')
   await scene.kernel.request('POST', `${at}/stop`)
@@ -118,7 +118,7 @@ return {"input": {"command": "echo", "args": [str(os.getpid())]}}`),
   )
   await scene.configure({ once: { event: 'tool.pre_call', command, warm: true, mode: 'sync', timeout: '30s' } })
   const { at } = await scene.session('free')
-  const pid = async () => Number(/"output":"(\d+)/.exec(said(await scene.prompt(at, turn)))?.[1])
+  const pid = async () => Number(/"output":"(\d+)/.exec(agentText(await scene.prompt(at, turn)))?.[1])
   const first = await pid()
   assert.is(await pid(), first)
   await scene.prompt(at, `call terminal/create ${JSON.stringify({ command: 'echo', args: ['die'] })}`)

@@ -4,7 +4,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { claudeGlobs, claudeInput, claudePatch, claudeTest } from '../../../../plugins/work/hooks/claude-format.js'
 import { specOf } from '../../../../plugins/work/hooks/hook-kind.js'
-import { said } from '../../../fixtures/session-world.js'
+import { agentText } from '../../../fixtures/session-world.js'
 import { openScene, type Scene } from './scene.js'
 
 /** As the documentation of Claude Code has them. */
@@ -69,7 +69,7 @@ const ask = (kind: string, title: string) =>
 test('exit status 2 blocks with standard error as the reason, for the tools of its matcher', async () => {
   const { id, at } = await scene.session('free')
   const events = await scene.prompt(at, [ask('execute', 'rm -rf /'), ask('execute', 'ls'), ask('read', 'x')].join('\n'))
-  assert.is(said(events), 'answer: reject_once\nanswer: allow_once\nanswer: allow_once\n')
+  assert.is(agentText(events), 'answer: reject_once\nanswer: allow_once\nanswer: allow_once\n')
   const runs = await scene.runs(id, '&event=permission.request')
   assert.equal(
     runs.map(({ hook_name, outcome }) => [hook_name, outcome]),
@@ -95,7 +95,7 @@ test('exit status 2 blocks with standard error as the reason, for the tools of i
 test('a JSON decision denies; the output of a prompt hook becomes context', async () => {
   const { id, at } = await scene.session('free')
   const events = await scene.prompt(at, ask('fetch', 'https://example.org'))
-  assert.is(said(events), 'answer: reject_once\n')
+  assert.is(agentText(events), 'answer: reject_once\n')
   await scene.prompt(at, 'echo hello')
   const runs = await scene.runs(id, '&event=input.pre_submit')
   assert.equal(runs.at(-1).patch_applied, { context_blocks: ['Today is a holiday.'] })

@@ -2,7 +2,7 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { EventLines } from '../../../../plugins/work/sessions/cli/event-lines.js'
-import { said } from '../../../fixtures/session-world.js'
+import { agentText } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { openScene, type Scene, warmPython } from './scene.js'
 
@@ -48,7 +48,7 @@ const ask = (title: string, more = {}) =>
 test('a warm sync hook denies a permission, and the run records hook, duration and patch', async () => {
   const { id, at } = await scene.session('free')
   const events = await scene.prompt(at, [ask('rm -rf /'), ask('ls')].join('\n'))
-  assert.is(said(events), 'answer: reject_once\nanswer: allow_once\n')
+  assert.is(agentText(events), 'answer: reject_once\nanswer: allow_once\n')
   const runs = await scene.runs(id, '&event=permission.request')
   assert.equal(
     runs.map(({ outcome, hook_name, source, mode }) => [outcome, hook_name, source, mode]),
@@ -80,7 +80,7 @@ test('a request denied by a hook is not shown to the user, any other request is'
   const permissions = (events: readonly Reply[]) =>
     events.filter(({ type }) => type === 'permission').map(({ content }) => [content.status, content.resolved_by])
   const refused = await scene.prompt(at, ask('rm -rf /'))
-  assert.is(said(refused), 'answer: reject_once\n')
+  assert.is(agentText(refused), 'answer: reject_once\n')
   assert.equal(permissions(refused), [['resolved', 'hook']])
   const lines: string[] = []
   const out = { color: (_: string, text: string) => text, line: (text: string) => void lines.push(text), text() {} }
@@ -95,7 +95,7 @@ test('a request denied by a hook is not shown to the user, any other request is'
   assert.is((await scene.kernel.request('POST', `${at}/approve`, answer)).status, 200)
   await scene.until(at, event => event.turn_id === turn_id && event.type === 'done')
   const allowed = await scene.events(at, `?turn_id=${turn_id}&limit=1000`)
-  assert.is(said(allowed), 'answer: allow_once\n')
+  assert.is(agentText(allowed), 'answer: allow_once\n')
   assert.equal(permissions(allowed), [
     ['pending', undefined],
     ['resolved', 'person'],
@@ -111,7 +111,7 @@ test('a hook rewrites a command before it is authorized and run', async () => {
     at,
     [create, 'terminal terminal/wait_for_exit', 'terminal terminal/output'].join('\n'),
   )
-  assert.match(said(events), /would remove precious/)
+  assert.match(agentText(events), /would remove precious/)
   const { content: note } = events.find(({ type }) => type === 'hook_run') as Reply
   // What it was changed to may be a secret: the journal names the member.
   assert.match(note.text, /^hook rewrite \(config\): patched input at tool\.pre_call, /)
@@ -124,7 +124,7 @@ test('a hook that patches a file access gets the error that only commands can be
   const { at } = await scene.session('free')
   const read = `call fs/read_text_file ${JSON.stringify({ path: path.join(scene.root, 'moved.txt') })}`
   const events = await scene.prompt(at, read)
-  assert.match(said(events), 'a hook changed the input of a read; only commands can be changed')
+  assert.match(agentText(events), 'a hook changed the input of a read; only commands can be changed')
 })
 
 test.run()

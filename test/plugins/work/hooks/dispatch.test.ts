@@ -11,7 +11,7 @@ import {
   NativeHooks,
 } from '../../../../plugins/work/hooks/api.js'
 import { label } from '../../../fixtures/cases.js'
-import { AGENT, eventually, said } from '../../../fixtures/session-world.js'
+import { AGENT, agentText, eventually } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { openScene, type Scene } from './scene.js'
 
@@ -237,9 +237,9 @@ test('hooks of an agent definition run only for its sessions; an invalid hook pr
   const marked = await scene.session('marked')
   // Its hooks are taken up with the start of its agent.
   await scene.prompt(marked.at, 'say first')
-  assert.is(said(await scene.prompt(marked.at, 'say plain')), 'marked\n')
+  assert.is(agentText(await scene.prompt(marked.at, 'say plain')), 'marked\n')
   const free = await scene.session('free')
-  assert.is(said(await scene.prompt(free.at, 'say plain')), 'plain\n')
+  assert.is(agentText(await scene.prompt(free.at, 'say plain')), 'plain\n')
   assert.is((await scene.runs(marked.id)).at(-1)!.source, 'agent_definition')
   await write('broken', '{ name: mark, event: never.heard, mode: sync, command: x }')
   const body = { workspace: scene.workspaceId, agent_name: 'broken' }

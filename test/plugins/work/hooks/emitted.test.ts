@@ -31,7 +31,7 @@ import { OF_TASKS } from '../../../../plugins/work/hooks/points/work.js'
 import { TaskEvents } from '../../../../plugins/work/tasks/api.js'
 import { HookEvent } from '../../../../schemas/hooks.js'
 import { probe } from '../../../../testing/traces.js'
-import { AGENT, eventually, openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { AGENT, agentText, eventually, openWorld, type World } from '../../../fixtures/session-world.js'
 import { type Reply, temporaryFolder } from '../../../harness/kernel.js'
 import { ask } from '../../../kernel/http/doors.js'
 
@@ -183,7 +183,7 @@ test('soul and heartbeat events are emitted', async () => {
 
 test('spawn and sandbox events are emitted', async () => {
   const { at } = await world.session('plain', { sandbox: 'none' })
-  const socketPath = /SVC_SOCKET=(.*)/.exec(said(await world.prompt(at, 'env SVC_SOCKET')))?.[1] ?? ''
+  const socketPath = /SVC_SOCKET=(.*)/.exec(agentText(await world.prompt(at, 'env SVC_SOCKET')))?.[1] ?? ''
   const permissions = {
     ...{ tools: [], skills: [], mcp_servers: [], network_channels: [], sandbox_profiles: [] },
     workspace_paths: [world.root],
@@ -258,7 +258,7 @@ test('a hook denies a tool call', async () => {
 
 test('a hook denies a claim', async () => {
   const { at } = await world.session('plain', { sandbox: 'none' })
-  const socketPath = /SVC_SOCKET=(.*)/.exec(said(await world.prompt(at, 'env SVC_SOCKET')))?.[1] ?? ''
+  const socketPath = /SVC_SOCKET=(.*)/.exec(agentText(await world.prompt(at, 'env SVC_SOCKET')))?.[1] ?? ''
   const claim = () => ask({ socketPath }, '/api/agent/tasks/claim-next', { method: 'POST', body: {} })
   assert.is((await claim()).status, 204)
   refused.add('task.run.pre_claim')
@@ -281,7 +281,7 @@ test('a hook denies a coordinator, and events of the next one are emitted', asyn
   assert.equal([agent, autonomy], ['plain', { task_id: task.id, run_id: run.id, coordinator_session_id: session }])
   const at = `/api/workspaces/${world.workspaceId}/sessions/${session}`
   const socketPath = String(
-    await eventually(async () => /SVC_SOCKET=(.*)/.exec(said(await world.events(at)))?.[1], 'the socket'),
+    await eventually(async () => /SVC_SOCKET=(.*)/.exec(agentText(await world.events(at)))?.[1], 'the socket'),
   )
   const agentAsks = (url: string, body: object) => ask({ socketPath }, url, { method: 'POST', body })
   const claimed = await agentAsks('/api/agent/tasks/claim-next', { run_id: run.id })

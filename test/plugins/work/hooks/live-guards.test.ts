@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { AGENT, eventually, said } from '../../../fixtures/session-world.js'
+import { AGENT, agentText, eventually } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { openScene, type Scene } from './scene.js'
 
@@ -52,21 +52,21 @@ for (const [way, { add, remove }] of Object.entries(WAYS))
   test(`a guard added by ${way} while an agent runs applies from the next request on`, async () => {
     await scene.agent('free', { flags: '--modes=default,bypassPermissions' })
     const { at } = await scene.session('free')
-    assert.is(said(await scene.prompt(at, 'mode')), 'mode bypassPermissions\n')
+    assert.is(agentText(await scene.prompt(at, 'mode')), 'mode bypassPermissions\n')
     const gate = scene.gate()
     const turn = scene.prompt(at, [gate.line, ask('touch x')].join('\n'))
     await scene.until(at, event => event.type === 'user_message' && event.content.text?.includes('touch x'))
     await add()
     await eventually(() => listed('late'), 'the guard in the list')
     await gate.open()
-    assert.is(said(await turn), 'answer: reject_once\n')
+    assert.is(agentText(await turn), 'answer: reject_once\n')
     const mode = (wanted: string) =>
-      eventually(async () => said(await scene.prompt(at, 'mode')) === `mode ${wanted}\n`, `the mode ${wanted}`)
+      eventually(async () => agentText(await scene.prompt(at, 'mode')) === `mode ${wanted}\n`, `the mode ${wanted}`)
     await mode('default')
     assert.is((await listed('late')).warnings, undefined, 'it holds')
     await remove()
     await eventually(async () => !(await listed('late')), 'the end of the guard')
-    assert.is(said(await scene.prompt(at, ask('touch x'))), 'answer: allow_once\n')
+    assert.is(agentText(await scene.prompt(at, ask('touch x'))), 'answer: allow_once\n')
     await mode('bypassPermissions')
   })
 
@@ -75,10 +75,10 @@ test('a required hook on tool calls applies from the next call on', async () => 
   const { at } = await scene.session('writer')
   const file = { path: path.join(scene.root, 'made.txt'), content: 'made' }
   const write = `call fs/write_text_file ${JSON.stringify(file)}`
-  const refused = said(await scene.prompt(at, write))
+  const refused = agentText(await scene.prompt(at, write))
   assert.not.match(refused, /not allowed/)
   await scene.configure({ calls: { event: 'tool.pre_call', required: true, command: deny, timeout: '30s' } })
-  assert.match(said(await scene.prompt(at, write)), /not allowed/)
+  assert.match(agentText(await scene.prompt(at, write)), /not allowed/)
   await remove('calls')
 })
 
@@ -118,8 +118,8 @@ test('an agent whose asking mode has a separate id is kept asking', async () => 
   await scene.agent('odd', { command: program })
   await scene.configure({ early: guard() })
   const { at } = await scene.session('odd')
-  assert.is(said(await scene.prompt(at, ask('touch x'))), 'answer: reject_once\n')
-  assert.is(said(await scene.prompt(at, 'mode')), `mode ${mode}\n`)
+  assert.is(agentText(await scene.prompt(at, ask('touch x'))), 'answer: reject_once\n')
+  assert.is(agentText(await scene.prompt(at, 'mode')), `mode ${mode}\n`)
   await remove('early')
 })
 

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { specOf } from '../../../../plugins/work/hooks/hook-kind.js'
-import { AGENT, eventually, said } from '../../../fixtures/session-world.js'
+import { AGENT, agentText, eventually } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { openScene, type Scene } from './scene.js'
 
@@ -31,7 +31,7 @@ test('an agent with a mode that never asks is kept asking, and the hook refuses 
   await scene.agent('free', { flags: '--modes=default,bypassPermissions' })
   const { id, at } = await scene.session('free')
   const events = await scene.prompt(at, ['mode', ask('touch x'), ask('look', 'read')].join('\n'))
-  assert.is(said(events), 'mode default\nanswer: reject_once\nanswer: allow_once\n')
+  assert.is(agentText(events), 'mode default\nanswer: reject_once\nanswer: allow_once\n')
   const [run] = await scene.runs(id, '&event=permission.request')
   assert.equal(run.patch_applied, { deny: 'the reason: no' }, 'exit status 2 denies with standard error as the reason')
   assert.is(run.outcome, 'denied')
@@ -43,7 +43,10 @@ test('an agent stays asking when its session is switched to approve-all', async 
   await scene.prompt(at, 'say hello')
   const changed = await scene.kernel.request('PATCH', at, { name: 'x', permissions: 'approve-all' })
   assert.is(changed.status, 200, JSON.stringify(changed.body))
-  assert.is(said(await scene.prompt(at, ['mode', ask('touch x')].join('\n'))), 'mode default\nanswer: reject_once\n')
+  assert.is(
+    agentText(await scene.prompt(at, ['mode', ask('touch x')].join('\n'))),
+    'mode default\nanswer: reject_once\n',
+  )
 })
 
 test('an agent without an asking mode is not started', async () => {
@@ -51,7 +54,7 @@ test('an agent without an asking mode is not started', async () => {
   const { id, at } = await scene.session('reckless')
   const events = await scene.prompt(at, 'say hello')
   assert.match(JSON.stringify(events), /the required hook guard must approve each operation/)
-  assert.not.match(said(events), 'hello')
+  assert.not.match(agentText(events), 'hello')
   assert.is((await ended(id)).failure?.kind, 'startup_failure')
 })
 
@@ -62,7 +65,7 @@ test('an agent known to never ask is not started', async () => {
   const { at } = await scene.session('silent')
   const events = await scene.prompt(at, 'say hello')
   assert.match(JSON.stringify(events), /Pi never asks/)
-  assert.not.match(said(events), 'hello')
+  assert.not.match(agentText(events), 'hello')
 })
 
 test('the process of an agent that edits without asking is killed at the first edit', async () => {

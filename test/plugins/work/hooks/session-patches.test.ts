@@ -4,7 +4,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { AGENT, eventually, said } from '../../../fixtures/session-world.js'
+import { AGENT, agentText, eventually } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { openScene, type Scene } from './scene.js'
 
@@ -30,7 +30,7 @@ async function patching<T>(event: string, patch: object, work: () => Promise<T>,
     await request('DELETE', '/api/settings/hooks/patch')
   }
 }
-const texts = (events: readonly Reply[]) => JSON.parse(said(events)) as string[]
+const texts = (events: readonly Reply[]) => JSON.parse(agentText(events)) as string[]
 const outcomes = async (id: string) => (await scene.runs(id)).map(({ outcome, error }: Reply) => [outcome, error ?? ''])
 
 test('a hook adds context to a prompt, before the message and in the journal', async () => {

@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { said } from '../../../fixtures/session-world.js'
+import { agentText } from '../../../fixtures/session-world.js'
 import { openScene, type Scene, warmPython } from './scene.js'
 
 let scene: Scene
@@ -11,7 +11,7 @@ test.before(async () => {
 test.after(() => scene.close())
 
 const event = 'input.pre_submit'
-const prompted = async (at: string) => said(await scene.prompt(at, 'say plain'))
+const prompted = async (at: string) => agentText(await scene.prompt(at, 'say plain'))
 
 test('a disabled configuration hook disables that of an agent, and its program ends', async () => {
   const command = await scene.program('mark.py', warmPython('return {"message": "say marked"}'))

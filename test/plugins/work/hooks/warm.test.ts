@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { eventually, isAlive, said } from '../../../fixtures/session-world.js'
+import { agentText, eventually, isAlive } from '../../../fixtures/session-world.js'
 import { openScene, type Scene } from './scene.js'
 
 let scene: Scene
@@ -38,7 +38,7 @@ async function declared(name: string, text: string, more: object = {}) {
   const hook = { event: 'input.pre_submit', command, warm: true, mode: 'sync', timeout: '60s', ...more }
   await scene.configure({ [name]: hook })
 }
-const prompted = async (word: string) => said(await scene.prompt(at, `say ${word}`))
+const prompted = async (word: string) => agentText(await scene.prompt(at, `say ${word}`))
 const drop = (name: string) => scene.kernel.request('DELETE', `/api/settings/hooks/${name}`)
 
 const WELL: Readonly<Record<string, string>> = {

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { sandboxes, settings } from '../../../../plugins/index.js'
-import { said } from '../../../fixtures/session-world.js'
+import { agentText } from '../../../fixtures/session-world.js'
 import { type Caller, openScene, type Scene, until } from '../tools/scene.js'
 
 const SERVER = fileURLToPath(new URL('./peeking-server.mjs', import.meta.url))
@@ -163,7 +163,7 @@ test('a server with a failed sandbox is refused and never started without one', 
 
 test('a server with a sandbox is not handed to an agent that would start it', async ({ scene }) => {
   const at = (await scene.world.session('outside', { sandbox: 'none' })).at
-  const handed = JSON.parse(said(await scene.world.prompt(at, 'handed'))).map(({ name }: { name: string }) => name)
+  const handed = JSON.parse(agentText(await scene.world.prompt(at, 'handed'))).map(({ name }: { name: string }) => name)
   assert.ok(handed.includes('plain') && handed.includes('own'))
   assert.not.ok(handed.includes('boxed') || handed.includes('refused'))
 })

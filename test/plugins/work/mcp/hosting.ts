@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { audit, auth, identity } from '../../../../plugins/index.js'
-import { openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, openWorld, type World } from '../../../fixtures/session-world.js'
 import { FakeTools, fakeTools } from './fake-tools.js'
 
 const BIN = path.resolve('dist/bin')
@@ -29,6 +29,6 @@ export async function openHosting(config: unknown = {}) {
 /** Starts a session, and what its agent was handed as the server `svc`. */
 export async function handed(world: World) {
   const session = await world.session('ada')
-  const servers: Handed[] = JSON.parse(said(await world.prompt(session.at, 'handed')))
+  const servers: Handed[] = JSON.parse(agentText(await world.prompt(session.at, 'handed')))
   return { ...session, servers, proxy: servers.find(({ name }) => name === 'svc') }
 }

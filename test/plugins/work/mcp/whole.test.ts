@@ -5,7 +5,7 @@ import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { inTree } from '../../../../plugins/index.js'
-import { eventually, openWorld, said } from '../../../fixtures/session-world.js'
+import { agentText, eventually, openWorld } from '../../../fixtures/session-world.js'
 import { EVERYTHING } from './scene.js'
 
 const BIN = path.resolve('dist/bin')
@@ -44,7 +44,7 @@ test('an agent searches and calls MCP tools through the daemon, and a user allow
     const { digest } = (await daemon.kernel.request('GET', at)).body.trust
     await daemon.kernel.request('PUT', at, { digest })
     const session = await daemon.session('ada', { sandbox: 'none' })
-    const servers = JSON.parse(said(await daemon.prompt(session.at, 'handed')))
+    const servers = JSON.parse(agentText(await daemon.prompt(session.at, 'handed')))
     const proxy = servers.find(({ name }: { name: string }) => name === 'svc')
     const pairs = proxy.env.map(({ name, value }: { name: string; value: string }) => [name, value])
     const agent = await connect(proxy.command, proxy.args, {

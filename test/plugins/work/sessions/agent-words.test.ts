@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { eventually, openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, eventually, openWorld, type World } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 
 let world: World
@@ -45,7 +45,7 @@ test('an update for another session is not shown', async () => {
     },
   }
   const events = await world.prompt(at, `say before\nline ${JSON.stringify(foreign)}\nsay after`)
-  assert.is(said(events), 'before\nafter\n')
+  assert.is(agentText(events), 'before\nafter\n')
 })
 
 test('two consecutive messages stay separate', async () => {
@@ -55,7 +55,7 @@ test('two consecutive messages stay separate', async () => {
     chunk('issues.', { messageId: 'a' }),
     chunk('Fixed.', { messageId: 'b' }),
   ]
-  assert.is(said(await world.prompt(at, parts.join('\n'))), 'It has issues.\n\nFixed.')
+  assert.is(agentText(await world.prompt(at, parts.join('\n'))), 'It has issues.\n\nFixed.')
 })
 
 test('a notice of the agent program is a warning and no answer', async () => {
@@ -63,9 +63,9 @@ test('a notice of the agent program is a warning and no answer', async () => {
   const notice = 'Model metadata for `acme-1` not found. Defaulting to fallback metadata; this can cause issues.'
   const events = await world.prompt(at, chunk(notice))
   assert.equal(warnings(events), ['agent_notice', 'empty_turn'])
-  assert.is(said(events), '')
+  assert.is(agentText(events), '')
   const answered = await world.prompt(at, `${chunk(notice)}\n${chunk('Fixed.')}`)
-  assert.is(said(answered), 'Fixed.')
+  assert.is(agentText(answered), 'Fixed.')
   assert.equal(warnings(answered), ['agent_notice'])
 })
 
@@ -105,7 +105,7 @@ test('an agent mode is set where it keeps the promises of the session', async ()
   assert.equal([name, permissions], ['', 'approve-reads'], 'a request that is refused changes nothing')
   await world.prompt(at, 'say begun')
   assert.is((await set('plan')).status, 200)
-  assert.match(said(await world.prompt(at, 'mode')), /mode plan/)
+  assert.match(agentText(await world.prompt(at, 'mode')), /mode plan/)
   assert.is((await set('acceptEdits')).status, 200)
   const unknown = await set('other')
   assert.equal([unknown.status, unknown.body.code], [409, 'agent_mode_invalid'])

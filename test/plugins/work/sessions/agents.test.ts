@@ -4,7 +4,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { pulseOf } from '../../../../plugins/work/sessions/agent/failure.js'
 import { testsAtOnce } from '../../../fixtures/at-once.js'
-import { eventually, isAlive, openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, eventually, isAlive, openWorld, type World } from '../../../fixtures/session-world.js'
 
 // What real agents do, and worse.
 let world: World
@@ -78,7 +78,7 @@ testsAtOnce({
         'say b',
       ].join('\n'),
     )
-    assert.is(said(events), 'a\nb\n')
+    assert.is(agentText(events), 'a\nb\n')
     assert.is((await world.row(id)).state, 'active')
   },
 
@@ -106,7 +106,7 @@ testsAtOnce({
   'a flood of updates is stored in few events': async () => {
     const { at } = await world.session('plain')
     const events = await world.prompt(at, 'flood 3000')
-    const text = said(events)
+    const text = agentText(events)
     assert.is(text.split('\n').length, 3_001)
     assert.ok(text.startsWith('0 x') && text.includes('\n2999 x'))
     // What comes within 50 ms is one event: the slower the machine, the more there are.
@@ -116,7 +116,7 @@ testsAtOnce({
   'a flood on stderr is read, and only its end is kept': async () => {
     const { id, at } = await world.session('plain')
     const events = await world.prompt(at, 'stderr-flood 500\nstderr the last words\nsay done')
-    assert.match(said(events), /done/)
+    assert.match(agentText(events), /done/)
     assert.is((await world.prompt(at, 'exit 2')).at(-1).type, 'error')
     const row = await eventually(async () => {
       const row = await world.row(id)
@@ -189,7 +189,7 @@ testsAtOnce({
     await world.prompt(calm.at, 'exit-later 0')
     await world.until(calm.at, event => event.content.warning === 'agent_exited')
     assert.is((await world.row(calm.id)).state, 'active')
-    assert.match(said(await world.prompt(calm.at, 'pid')), /prompt 1/)
+    assert.match(agentText(await world.prompt(calm.at, 'pid')), /prompt 1/)
   },
 
   'an agent may exit while the end of its turn is stored': async () => {
@@ -202,7 +202,7 @@ testsAtOnce({
     const calm = await world.session('plain')
     await world.prompt(calm.at, 'exit-behind 0')
     await world.until(calm.at, event => event.content.warning === 'agent_exited')
-    assert.match(said(await world.prompt(calm.at, 'pid')), /prompt 1/)
+    assert.match(agentText(await world.prompt(calm.at, 'pid')), /prompt 1/)
   },
   'an error of the agent fails the turn and not the session': async () => {
     const { id, at } = await world.session('plain')
@@ -210,7 +210,7 @@ testsAtOnce({
     assert.is(events.at(-1).failure.kind, 'prompt_failure')
     assert.match(events.at(-1).content.error, /model answered 500/)
     assert.is((await world.row(id)).state, 'active')
-    assert.is(said(await world.prompt(at, 'say again')), 'again\n')
+    assert.is(agentText(await world.prompt(at, 'say again')), 'again\n')
   },
 
   'agent output after a turn is kept with that turn': async () => {
@@ -245,19 +245,19 @@ testsAtOnce({
     const deaf = await world.session('deaf')
     await world.kernel.request('POST', `${deaf.at}/prompt`, { text: 'pid\nhang deaf' })
     const pid = Number(
-      /pid (\d+)/.exec(said([await world.until(deaf.at, event => event.type === 'agent_message')]))![1],
+      /pid (\d+)/.exec(agentText([await world.until(deaf.at, event => event.type === 'agent_message')]))![1],
     )
     await world.kernel.request('POST', `${deaf.at}/prompt/cancel`)
     await world.until(deaf.at, event => event.type === 'runtime_warning' && event.content.warning === 'cancel_ignored')
     assert.not(isAlive(pid))
     assert.is((await world.row(deaf.id)).state, 'active', 'the session goes on without the process')
-    assert.match(said(await world.prompt(deaf.at, 'pid')), /prompt 1/)
+    assert.match(agentText(await world.prompt(deaf.at, 'pid')), /prompt 1/)
   },
 
   'an unresponsive agent is detected and killed, a slow one is not; a prompt restarts it': async () => {
     const { id, at } = await world.session('plain')
     assert.is((await world.prompt(at, 'sleep 1500\nsay awake')).at(-1).type, 'done')
-    const pid = Number(/pid (\d+)/.exec(said(await world.prompt(at, 'pid')))?.[1])
+    const pid = Number(/pid (\d+)/.exec(agentText(await world.prompt(at, 'pid')))?.[1])
     const sent = await world.kernel.request('POST', `${at}/prompt`, { text: 'say x\nhang' })
     await world.until(at, event => event.type === 'agent_message' && event.content.text === 'x\n')
     process.kill(pid, 'SIGSTOP')
@@ -271,12 +271,12 @@ testsAtOnce({
     }, 'the stop')
     assert.equal([row.stop_reason, row.stop_detail, row.failure.kind], ['agent_crashed', 'frozen', 'timeout'])
     assert.not(isAlive(pid))
-    assert.match(said(await world.prompt(at, 'say back')), /back/)
+    assert.match(agentText(await world.prompt(at, 'say back')), /back/)
   },
 
   'processor use is measured in all process groups of an agent': async () => {
     const { at } = await world.session('plain')
-    const pid = Number(/pid (\d+)/.exec(said(await world.prompt(at, 'pid')))?.[1])
+    const pid = Number(/pid (\d+)/.exec(agentText(await world.prompt(at, 'pid')))?.[1])
     const before = pulseOf(pid)
     await world.prompt(at, 'burn 200')
     const after = pulseOf(pid)
@@ -288,7 +288,7 @@ testsAtOnce({
   'stopping ends a group that ignores the end of stdin and SIGTERM': async () => {
     await world.agent('stubborn', { flags: '--ignore-stdin-end --ignore-term' })
     const { id, at } = await world.session('stubborn')
-    const pid = Number(/pid (\d+)/.exec(said(await world.prompt(at, 'child\npid')))![1])
+    const pid = Number(/pid (\d+)/.exec(agentText(await world.prompt(at, 'child\npid')))![1])
     await world.kernel.request('POST', `${at}/stop`)
     assert.not(isAlive(pid), 'the group is gone')
     assert.is((await world.row(id)).state, 'stopped')
@@ -298,7 +298,7 @@ testsAtOnce({
     for (const end of ['stop', 'crash']) {
       const { id, at } = await world.session('plain')
       const events = await world.prompt(at, 'child-apart\nchild-apart deaf')
-      const children = [...said(events).matchAll(/child (\d+)/g)].map(match => Number(match[1]))
+      const children = [...agentText(events).matchAll(/child (\d+)/g)].map(match => Number(match[1]))
       assert.equal(children.map(isAlive), [true, true])
       if (end === 'stop') await world.kernel.request('POST', `${at}/stop`)
       else await world.prompt(at, 'exit 3')

@@ -2,7 +2,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, Fault, type PluginKernel, surfaceOf } from '../../../../kernel/plugin.js'
 import { type SessionInfo, Sessions } from '../../../../plugins/work/sessions/api.js'
-import { openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, openWorld, type World } from '../../../fixtures/session-world.js'
 
 // Sessions as another plugin uses them.
 let world: World
@@ -75,8 +75,8 @@ test('a session is created, run and stopped, with its events', async () => {
   assert.is(outcome.status, 'completed')
   const at = `/api/workspaces/${world.workspaceId}/sessions/${made.id}`
   const events = await world.events(at)
-  assert.match(said(events), /^GUEST=a job\n/)
-  assert.match(said(events), /Mind the gap/)
+  assert.match(agentText(events), /^GUEST=a job\n/)
+  assert.match(agentText(events), /Mind the gap/)
   assert.is(events[0].content.source, 'automation')
   await guest.sessions.stop(made.id, { reason: 'completed' })
   await guest.sessions.stop(made.id, { reason: 'error' })

@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import type { Clock, Ids } from '../../../../kernel/plugin.js'
 import { locate, PathRefused } from '../../../../plugins/work/sessions/requests/paths.js'
 import { Permissions } from '../../../../plugins/work/sessions/requests/permissions.js'
-import { openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, openWorld, type World } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 
 let world: World
@@ -38,7 +38,7 @@ async function asked(at: string, text: string) {
     const body = { request_id: content.request_id, turn_id, decision }
     const reply = await world.kernel.request('POST', `${at}/approve`, body)
     await world.until(at, event => event.turn_id === turn_id && event.type === 'done')
-    return [reply.status, said(await world.events(at, `?turn_id=${turn_id}`)).trim()] as const
+    return [reply.status, agentText(await world.events(at, `?turn_id=${turn_id}`)).trim()] as const
   }
   return { content, interaction: interaction as Reply, answer }
 }

@@ -3,7 +3,7 @@ import { request as httpRequest } from 'node:http'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { eventually, openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, eventually, openWorld, type World } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 
 let world: World
@@ -124,8 +124,8 @@ test('files are attached to a prompt as far as the agent supports them', async (
     return world.events(at, `?turn_id=${turn}`)
   }
   const events = await prompt(sees.at, [image, text])
-  assert.match(said(events), /image\/png:\d+, text, text$/m)
-  assert.match(said(events), /^text, /)
+  assert.match(agentText(events), /image\/png:\d+, text, text$/m)
+  assert.match(agentText(events), /^text, /)
   assert.equal(
     events[0].content.attachments.map((one: Reply) => one.name),
     ['a.png', 'a.txt'],

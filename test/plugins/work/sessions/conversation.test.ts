@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { eventually, openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, eventually, openWorld, type World } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 
 let world: World
@@ -63,7 +63,7 @@ test('a text question waits for a user and is answered by choice or text, once',
   assert.equal(await code({ choice_index: 1 }), [409, 'clarification_answered'])
   assert.equal(await inbox(), [])
   await over(at, turn)
-  assert.match(said(await world.events(at)), /"content":\{"color":"b"\}/)
+  assert.match(agentText(await world.events(at)), /"content":\{"color":"b"\}/)
   const other = await begin(at, asks({ name: { type: 'string' } }))
   const [text] = await eventually(async () => {
     const found = await pending(at)
@@ -72,7 +72,7 @@ test('a text question waits for a user and is answered by choice or text, once',
   assert.is(text.choices, undefined)
   assert.is((await answer(at, text.request_id, { text: ' mine ' })).body.text, 'mine')
   await over(at, other)
-  assert.match(said(await world.events(at)), /"content":\{"name":"mine"\}/)
+  assert.match(agentText(await world.events(at)), /"content":\{"name":"mine"\}/)
 })
 
 test('an unanswered question ends with its time limit, its turn, or at once', async () => {
@@ -81,14 +81,14 @@ test('an unanswered question ends with its time limit, its turn, or at once', as
   await over(at, late)
   const [done] = (await world.events(at, `?turn_id=${late}`)).filter((event: Reply) => event.type === 'done')
   assert.is(done.content.expired_requests, 1)
-  assert.match(said(await world.events(at, `?turn_id=${late}`)), /"action":"decline"/)
+  assert.match(agentText(await world.events(at, `?turn_id=${late}`)), /"action":"decline"/)
   const canceled = await begin(at, asks({ name: { type: 'string' } }))
   await eventually(async () => (await pending(at)).length > 0, 'the question')
   await request('POST', `${at}/prompt/cancel`)
   await over(at, canceled)
   assert.equal(await pending(at), [])
   const strange = await world.prompt(at, asks({ a: { type: 'object' } }))
-  assert.match(said(strange), /"action":"decline"/)
+  assert.match(agentText(strange), /"action":"decline"/)
   const warned = strange.find(event => event.type === 'runtime_warning')
   assert.match(warned.content.text, /declined without being asked: its form has a field a of the type object/)
 })
@@ -129,12 +129,12 @@ test('form fields are asked one after the other; optional ones may be skipped, a
   assert.is(await answered(await next(5), { text: 'n' }), 200)
   await over(at, turn)
   const content = '"content":{"question_0":"Blue","count":2,"parts":["a","c"],"sure":false}'
-  assert.ok(said(await world.events(at)).includes(content), said(await world.events(at)))
+  assert.ok(agentText(await world.events(at)).includes(content), agentText(await world.events(at)))
 
   const declined = await begin(at, asks(fields))
   assert.is(await answered(await next(1), { decline: true }), 200)
   await over(at, declined)
-  assert.match(said(await world.events(at, `?turn_id=${declined}`)), /"action":"decline"/)
+  assert.match(agentText(await world.events(at, `?turn_id=${declined}`)), /"action":"decline"/)
 })
 
 test('a recap summarizes the state of a session', async () => {
@@ -200,7 +200,11 @@ test('a queued prompt steers the running turn, once per key', async () => {
   await gate.open()
   await over(at, second.new_turn_id)
   await over(at, queued.new_turn_id)
-  assert.match(said(await world.events(at)), /begin\n[\s\S]*steered\nfirst\n$/, 'before the one that waited longer')
+  assert.match(
+    agentText(await world.events(at)),
+    /begin\n[\s\S]*steered\nfirst\n$/,
+    'before the one that waited longer',
+  )
   await request('POST', `${at}/stop`)
   assert.equal(await code(second.queue_entry_id, { idempotency_key: 'n', message_id: 'n' }), [409, 'no_active_prompt'])
 })

@@ -6,7 +6,7 @@ import type { Journal } from '../../../../plugins/platform/journals/api.js'
 import { encodeEvent } from '../../../../plugins/work/sessions/events.js'
 import { Digest } from '../../../../plugins/work/sessions/journal/digest.js'
 import { SessionLog } from '../../../../plugins/work/sessions/journal/session-log.js'
-import { eventually, openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, eventually, openWorld, type World } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 
 // What can be asked about one session, and what waits in it.
@@ -190,7 +190,7 @@ test('only waiting prompts of the queue can be listed, changed and removed', asy
   await gate.open()
   await world.until(at, event => event.type === 'agent_message' && event.content.text === '1\n')
   assert.is((await change(first)).status, 404, 'it ran')
-  const texted = said(await world.events(at))
+  const texted = agentText(await world.events(at))
   assert.not.match(texted, /one|two/)
 })
 
@@ -209,7 +209,7 @@ test('steering applies at the next tool result, before queued prompts; without o
   const end = await ended(at, running.body.prompt.new_turn_id)
   assert.is(end.content.status, 'canceled')
   await world.until(at, event => event.type === 'agent_message' && event.content.text === 'queued\n')
-  const words = said(await world.events(at))
+  const words = agentText(await world.events(at))
   assert.is(words, 'steered\nqueued\n')
   const results = (await world.events(at, '?type=tool_result')).map(event => event.content.status)
   assert.equal(results, ['completed'], 'the tool is not torn out of its work')

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, openWorld, type World } from '../../../fixtures/session-world.js'
 
 let world: World
 
@@ -42,7 +42,7 @@ test('a secret-like variable reaches an agent only by name; a slot gives it anot
   const { at } = await world.session('plain')
   const names = ['ALLOWED_TOKEN', 'WITHHELD_API_KEY', 'SOURCE_SECRET', 'GIVEN_KEY', 'SPARE_KEY']
   assert.equal(
-    said(await world.prompt(at, names.map(name => `env ${name}`).join('\n')))
+    agentText(await world.prompt(at, names.map(name => `env ${name}`).join('\n')))
       .trim()
       .split('\n'),
     [

@@ -5,7 +5,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, surfaceOf } from '../../../../kernel/plugin.js'
 import { Sessions } from '../../../../plugins/work/sessions/api.js'
-import { openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, openWorld, type World } from '../../../fixtures/session-world.js'
 import { type Reply, temporaryFolder } from '../../../harness/kernel.js'
 
 let world: World
@@ -80,7 +80,7 @@ test('a fork continues the conversation in its own worktree and branch', async (
   assert.not(existsSync(path.join(path.dirname(repository), 'hooked')), 'no hook of the repository ran')
   const there = `/api/workspaces/${session.workspace_id}/sessions/${session.id}`
   assert.match(JSON.stringify(await world.events(there)), /remember this/)
-  assert.match(said(await world.prompt(there, 'echo')), /remember this/, 'the agent is told')
+  assert.match(agentText(await world.prompt(there, 'echo')), /remember this/, 'the agent is told')
   assert.match(JSON.stringify((await world.events(at)).at(-1)), /done/, 'the other one is as it was')
   const known = await fork(at, { confirmed: true, worktree: 'try-it' })
   assert.equal([known.status, known.body.session.worktree_id], [201, 'try-it'])

@@ -8,7 +8,7 @@ import { watchFolder } from '../../../../cli/tasks/folder-changes.js'
 import { gitCall } from '../../../../kernel/kit/git/index.js'
 import { definePlugin } from '../../../../kernel/plugin.js'
 import { Sessions, type SessionsApi } from '../../../../plugins/work/sessions/api.js'
-import { gitAt, gitPrograms, planted, ran, templateAt } from '../../../fixtures/git-programs.js'
+import { gitAt, gitPrograms, plantProgram, programMark, templateAt } from '../../../fixtures/git-programs.js'
 import { openWorld, type World } from '../../../fixtures/session-world.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
 
@@ -79,20 +79,20 @@ for (const [name, how] of Object.entries(gitPrograms)) {
   test(`no git operation starts a program named by a repository: ${name}`, async () => {
     const { start } = how
     if (start) {
-      const { top, mark } = planted(template, path.join(folder, 'control'), how)
+      const { top, mark } = plantProgram(template, path.join(folder, 'control'), how)
       try {
         start(gitAt(top))
       } catch {}
-      assert.ok(ran(mark), 'git itself starts it')
+      assert.ok(programMark(mark), 'git itself starts it')
     }
-    const { top, mark } = planted(template, path.join(folder, name.replace(/\W+/g, '-')), how)
+    const { top, mark } = plantProgram(template, path.join(folder, name.replace(/\W+/g, '-')), how)
     await useAll(top)
-    assert.is(ran(mark), undefined)
+    assert.is(programMark(mark), undefined)
   })
 }
 
 test('a saved worktree has all changes except submodule changes, also with a link in place of a folder', async () => {
-  const { top } = planted(template, path.join(folder, 'saved'), { plant: () => {} })
+  const { top } = plantProgram(template, path.join(folder, 'saved'), { plant: () => {} })
   const git = (at: string, ...args: string[]) => execFileSync('git', args, { cwd: at, encoding: 'utf8' })
   const { id } = (await world.kernel.request('POST', '/api/workspaces/resolve', { path: top })).body.workspace
   const made = await sessions.worktrees.of(id, { create: 'kept' })
@@ -114,7 +114,7 @@ test('a saved worktree has all changes except submodule changes, also with a lin
 })
 
 test('an index that is a symbolic link is refused, and its target is unchanged', async () => {
-  const { top } = planted(template, path.join(folder, 'linked'), { plant: () => {} })
+  const { top } = plantProgram(template, path.join(folder, 'linked'), { plant: () => {} })
   const { id } = (await world.kernel.request('POST', '/api/workspaces/resolve', { path: top })).body.workspace
   const made = await sessions.worktrees.of(id, { create: 'kept' })
   const outside = path.join(folder, 'profile')

@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { eventually, openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, eventually, openWorld, type World } from '../../../fixtures/session-world.js'
 
 const LIMITS = { limits: { max_concurrent_agents: 2 } }
 
@@ -35,7 +35,7 @@ test('a new session takes the slot of the longest idle one, which continues with
     await world.prompt(third.at, 'say three')
     assert.equal([await ended(world, first.at), await ended(world, second.at)], [1, 0])
     assert.equal(await state(world, first.id), before, 'state, badge and failure are as before')
-    assert.is(said(await world.prompt(first.at, 'say again')), 'again\n')
+    assert.is(agentText(await world.prompt(first.at, 'say again')), 'again\n')
     assert.is(await ended(world, second.at), 1)
     const events = await world.events(first.at)
     assert.not.ok(events.some(event => event.type === 'session_stopped' || event.type === 'error'))
@@ -87,7 +87,7 @@ test('an idle process is ended after the set time, and prompts meanwhile are ans
     await world.prompt(at, 'say one')
     await world.until(at, wasEnded)
     const answers = await Promise.all(['a', 'b', 'c'].map(word => world.prompt(at, `say ${word}`)))
-    assert.equal(answers.map(said), ['a\n', 'b\n', 'c\n'])
+    assert.equal(answers.map(agentText), ['a\n', 'b\n', 'c\n'])
     assert.is((await world.row(id)).state, 'active')
   }))
 

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { trust, vault } from '../../../../plugins/index.js'
-import { eventually, openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, eventually, openWorld, type World } from '../../../fixtures/session-world.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
 
 const VALUE = 'a-secret-of-a-server'
@@ -81,7 +81,7 @@ test('a server over HTTP is given to an agent that supports it; for others the s
       await world.agent(name, { flags })
       const events = await world.prompt((await world.session(name)).at, 'handed')
       const warned = events.filter(({ content }) => content.warning === 'mcp_server_left_out')
-      return { servers: JSON.parse(said(events)), warned: warned.map(({ content }) => content.text) }
+      return { servers: JSON.parse(agentText(events)), warned: warned.map(({ content }) => content.text) }
     }
     const [first, second] = (await handed('reaches', '--mcp-http')).servers
     assert.is(first.name, 'near')
@@ -120,7 +120,7 @@ test('an agent that refuses MCP servers starts without them, and each of its ses
     await world.agent('ada', { flags: '--no-mcp' })
     for (let n = 0; n < 2; n++) {
       const events = await world.prompt((await world.session('ada')).at, 'handed')
-      assert.equal(JSON.parse(said(events)), [])
+      assert.equal(JSON.parse(agentText(events)), [])
       const warned = events.filter(({ content }) => content.warning === 'mcp_server_left_out')
       assert.is(warned.length, 1)
       assert.match(warned[0].content.text, /per-session MCP servers are not supported.* without near/)
@@ -134,7 +134,7 @@ test('an agent that refuses MCP servers starts without them, and each of its ses
 async function withoutServers(world: World, at: string): Promise<readonly string[]> {
   const before = (await world.events(at)).length
   const turn = await world.prompt(at, 'handed')
-  assert.equal(JSON.parse(said(turn).trim().split('\n').at(-1) ?? ''), [])
+  assert.equal(JSON.parse(agentText(turn).trim().split('\n').at(-1) ?? ''), [])
   return (await world.events(at))
     .slice(before)
     .filter(({ content }) => content.warning === 'mcp_server_left_out')
@@ -182,7 +182,7 @@ test('an agent that refuses MCP servers and then fails to load starts a new sess
     assert.match(warned[0] ?? '', REFUSED)
     const marker = (await world.events(at)).findLast(event => event.type === 'transcript_marker.created')
     assert.is(marker.content.loaded, false)
-    assert.match(said(await world.prompt(at, 'say here')), /here/)
+    assert.match(agentText(await world.prompt(at, 'say here')), /here/)
   } finally {
     await world.close()
   }

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { vault } from '../../../../plugins/index.js'
-import { openWorld, said } from '../../../fixtures/session-world.js'
+import { agentText, openWorld } from '../../../fixtures/session-world.js'
 import { EVERYTHING } from '../mcp/scene.js'
 
 test('an unusable server is omitted from a session with a warning; a required one refuses the session', async () => {
@@ -18,7 +18,7 @@ test('an unusable server is omitted from a session with a warning; a required on
     const prompt = async () => world.prompt((await world.session('ada')).at, 'handed')
     await save({ near: { ...near, required: true }, vaulted, bad: { args: [] } })
     const events = await prompt()
-    const handed = JSON.parse(said(events)).map(({ name }: { name: string }) => name)
+    const handed = JSON.parse(agentText(events)).map(({ name }: { name: string }) => name)
     assert.equal(handed, ['near'])
     const warned = events.filter(({ content }) => content.warning === 'mcp_server_left_out')
     const texts = warned.map(({ content }) => content.text).join('\n')
@@ -34,7 +34,7 @@ test('an unusable server is omitted from a session with a warning; a required on
       assert.match(end.failure?.summary, why)
     }
     await save({ near, crash: { ...crash, required: true, disabled: true } })
-    assert.is(JSON.parse(said(await prompt())).length, 1)
+    assert.is(JSON.parse(agentText(await prompt())).length, 1)
   } finally {
     await world.close()
   }

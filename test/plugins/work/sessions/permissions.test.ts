@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert'
 import { type Clock, defineErrors, definePlugin, type Ids, surfaceOf } from '../../../../kernel/plugin.js'
 import { Sessions } from '../../../../plugins/work/sessions/api.js'
 import { Permissions } from '../../../../plugins/work/sessions/requests/permissions.js'
-import { openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, openWorld, type World } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 
 let world: World
@@ -89,7 +89,7 @@ test('approve-all: options are allowed by kind in any order; reads, writes and c
       call('fs/read_text_file', { path: path.join(world.root, 'notes.txt'), line: 2, limit: 1 }),
     ].join('\n'),
   )
-  const lines = said(events).trim().split('\n')
+  const lines = agentText(events).trim().split('\n')
   assert.equal(lines.slice(0, 4), [
     'answer: allow_once',
     'answer: allow_always',
@@ -120,7 +120,7 @@ test('approve-reads: reads are allowed, and writes and commands are asked', asyn
     ].join('\n'),
     ['reject-once', 'reject-once', 'allow-once'],
   )
-  const lines = said(events).trim().split('\n')
+  const lines = agentText(events).trim().split('\n')
   assert.is(lines[0], 'answer: allow_once')
   assert.match(lines[1]!, /one\\ntwo/)
   assert.match(lines[2]!, /error permission denied: a person rejected it/)
@@ -156,7 +156,7 @@ test('an answered request allows exactly that action once', async () => {
     ].join('\n'),
     ['allow-once', 'reject-once', 'reject-once', 'allow-once', 'reject-once', 'reject-once'],
   )
-  const lines = said(events).trim().split('\n')
+  const lines = agentText(events).trim().split('\n')
   assert.is(lines[0], 'answer: allow_once')
   assert.match(lines[1]!, /error permission denied/, 'another command')
   assert.match(lines[2]!, /terminalId/)
@@ -181,18 +181,18 @@ test('an answered request allows exactly that action once', async () => {
 test('a grant ends with its turn, "always" lasts for the session', async () => {
   const { at } = await world.session('approve-reads')
   await converse(at, ask(git), ['allow-once'])
-  assert.match(said(await world.prompt(at, runGit)), /error permission denied/)
+  assert.match(agentText(await world.prompt(at, runGit)), /error permission denied/)
   await converse(at, ask(git), ['allow-always'])
-  const later = said(await world.prompt(at, `${runGit}\n${runGit}\n${ask(git)}`))
+  const later = agentText(await world.prompt(at, `${runGit}\n${runGit}\n${ask(git)}`))
   assert.not.match(later, /error/)
   assert.match(later, /answer: allow_always/, 'the same question is not asked again')
   await converse(at, ask({ title: 'rm', kind: 'delete' }), ['reject-always'])
-  assert.match(said(await world.prompt(at, ask({ title: 'rm', kind: 'delete' }))), /answer: reject_always/)
+  assert.match(agentText(await world.prompt(at, ask({ title: 'rm', kind: 'delete' }))), /answer: reject_always/)
 })
 
 test('a request is rejected once, also with unoffered options', async () => {
   const { at } = await world.session('approve-reads')
-  assert.match(said(await converse(at, ask(git), ['reject-once'])), /answer: reject_once/)
+  assert.match(agentText(await converse(at, ask(git), ['reject-once'])), /answer: reject_once/)
   const sent = await world.kernel.request('POST', `${at}/prompt`, { text: ask(git, ['allow_always', 'reject_always']) })
   const question = await world.until(
     at,
@@ -219,7 +219,7 @@ test('a request is rejected once, also with unoffered options', async () => {
 test('an unanswered request is rejected once', async () => {
   const { at } = await world.session('approve-reads')
   const events = await world.prompt(at, ask(git))
-  assert.match(said(events), /answer: reject_once/)
+  assert.match(agentText(events), /answer: reject_once/)
   assert.is(events.filter(event => event.type === 'permission').at(-1).content.resolved_by, 'timeout')
 })
 
@@ -242,7 +242,7 @@ test('deny-all reads nothing and asks nothing', async () => {
     at,
     [ask({ title: 'look', kind: 'read' }), call('fs/read_text_file', { path: 'notes.txt' }), runGit].join('\n'),
   )
-  const text = said(events)
+  const text = agentText(events)
   assert.match(text, /answer: reject_once/)
   assert.match(text, /error permission denied: reading/)
   assert.match(text, /error permission denied: running/)
@@ -258,11 +258,11 @@ test('the gate is called before a grant by mode and before a question', async ()
       call('fs/write_text_file', { path: path.join(world.root, 'veto.txt'), content: 'x' }),
     ].join('\n'),
   )
-  assert.match(said(events), /answer: reject_once/)
-  assert.match(said(events), /error permission denied: not today/)
+  assert.match(agentText(events), /answer: reject_once/)
+  assert.match(agentText(events), /error permission denied: not today/)
   const session = await world.session('approve-reads')
   const refused = await world.prompt(session.at, ask({ title: 'forbidden', kind: 'execute' }))
-  assert.match(said(refused), /answer: reject_once/)
+  assert.match(agentText(refused), /answer: reject_once/)
   const reports = refused.filter(event => event.type === 'permission').map(({ content }) => content)
   assert.equal(
     reports.map(({ status, resolved_by }) => [status, resolved_by]),
@@ -300,7 +300,7 @@ test('approve-all: outside paths are read, and written with permission; daemon f
     ].join('\n'),
     ['reject-once', 'reject-once', 'reject-once'],
   )
-  const lines = said(events).trim().split('\n')
+  const lines = agentText(events).trim().split('\n')
   for (const line of lines.slice(0, 4)) assert.is(line, 'fs/read_text_file: {"content":"secret"}')
   for (const line of lines.slice(4, 8)) assert.match(line, /error permission denied/, line)
   const questions = events.filter(event => event.type === 'permission' && event.content.status === 'pending')
@@ -348,7 +348,7 @@ test('terminals: arguments pass no shell, output is cut at its start, kill and r
       call('terminal/create', { args: 5 }),
     ].join('\n'),
   )
-  const lines = said(events).trim().split('\n')
+  const lines = agentText(events).trim().split('\n')
   assert.match(lines[2]!, /"\$HOME; ls\\n"/)
   assert.match(lines[5]!, /"output":"äääend","truncated":true/)
   assert.match(lines[8]!, /"signal":"SIGKILL"/)
@@ -368,7 +368,7 @@ test('a command line without arguments runs in a shell; a program with a blank i
   ]
   const lines = async (mode: string, steps: readonly string[]) => {
     const { at } = await world.session(mode)
-    return said(await world.prompt(at, steps.join('\n')))
+    return agentText(await world.prompt(at, steps.join('\n')))
       .trim()
       .split('\n')
   }

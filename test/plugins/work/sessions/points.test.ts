@@ -4,7 +4,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, surfaceOf } from '../../../../kernel/plugin.js'
 import { type SessionPoints, Sessions } from '../../../../plugins/work/sessions/api.js'
-import { eventually, openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, eventually, openWorld, type World } from '../../../fixtures/session-world.js'
 
 /** Payloads of each point that was called. */
 const heard = new Map<keyof SessionPoints, unknown[][]>()
@@ -153,7 +153,7 @@ test('a guard refuses with its reason, and nothing is done', async () => {
   await writeFile(path.join(world.root, 'there'), 'x')
   does.set('toolPreCall', deny)
   const events = await world.prompt(at, `call fs/read_text_file ${JSON.stringify({ path: 'there' })}`)
-  assert.match(said(events), /error permission denied: not today/)
+  assert.match(agentText(events), /error permission denied: not today/)
   does.clear()
   does.set('promptPostAssemble', deny)
   const refused = await world.prompt(at, 'say y')
@@ -173,7 +173,7 @@ test('a patch hook changes the agent input', async () => {
   }))
   const { id, at } = await world.session('plain')
   assert.is((await world.row(id)).name, 'by a hook')
-  assert.is(said(await world.prompt(at, 'say something else')), '["first of all","echo"]\n')
+  assert.is(agentText(await world.prompt(at, 'say something else')), '["first of all","echo"]\n')
 })
 
 test.run()

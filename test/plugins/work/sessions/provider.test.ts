@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { AGENT, openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { AGENT, agentText, openWorld, type World } from '../../../fixtures/session-world.js'
 import { type Reply, temporaryFolder } from '../../../harness/kernel.js'
 
 let world: World
@@ -27,7 +27,7 @@ test.after(() => world.close())
 
 const put = async (at: string, runtime: Reply, expected_revision: number | null = null) =>
   world.kernel.request('PUT', `${at}/runtime`, { expected_revision, runtime })
-const acting = async (at: string) => said(await world.prompt(at, 'env ACTING')).trim()
+const acting = async (at: string) => agentText(await world.prompt(at, 'env ACTING')).trim()
 const markers = async (at: string, marker: string) =>
   (await world.events(at)).filter(({ content }) => content.marker === marker).map(({ content }) => content)
 
@@ -35,14 +35,14 @@ test('a running session switches to another provider with its conversation, and 
   const { id, at } = await world.session('either', { model: 'large' })
   await world.prompt(at, 'say the word is heron')
   assert.is(await acting(at), 'ACTING=claude-agent-acp')
-  assert.is(said(await world.prompt(at, 'model')), 'model large\n')
+  assert.is(agentText(await world.prompt(at, 'model')), 'model large\n')
 
   const chosen = await put(at, { provider: 'codex', model: 'large' }, 0)
   assert.is(chosen.status, 200, JSON.stringify(chosen.body))
   const { runtime, provider } = chosen.body.session
   assert.equal([runtime.selection_revision, runtime.selected.provider, provider], [1, 'codex', 'claude'], 'not started')
   assert.equal([(await put(at, { provider: 'claude' }, 0)).body.code], ['runtime_changed'])
-  const output = said(await world.prompt(at, 'env ACTING\nmodel\necho'))
+  const output = agentText(await world.prompt(at, 'env ACTING\nmodel\necho'))
   assert.match(output, /^ACTING=codex-acp\nmodel \{"model":"large"/)
   assert.match(output, /Until now, claude worked on this/)
   assert.match(output, /the word is heron/)
@@ -60,7 +60,7 @@ test('a running session switches to another provider with its conversation, and 
 
   const dropped = await world.kernel.request('DELETE', `${at}/runtime?expected_revision=1`)
   assert.is(dropped.status, 200)
-  const back = said(await world.prompt(at, 'env ACTING\nmodel'))
+  const back = agentText(await world.prompt(at, 'env ACTING\nmodel'))
   assert.is(back, 'ACTING=claude-agent-acp\nmodel large\n', 'as it began')
   assert.is((await world.row(id)).provider, 'claude')
 })

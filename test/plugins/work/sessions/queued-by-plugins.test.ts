@@ -2,7 +2,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Sessions } from '../../../../plugins/work/sessions/api.js'
 import { probe } from '../../../../testing/traces.js'
-import { eventually, openWorld, said } from '../../../fixtures/session-world.js'
+import { agentText, eventually, openWorld } from '../../../fixtures/session-world.js'
 
 test('a prompt queued by a plugin waits for the running turn, and a repeated key has one turn', async () => {
   const look = probe({ sessions: Sessions })
@@ -22,7 +22,7 @@ test('a prompt queued by a plugin waits for the running turn, and a repeated key
     await queue('two', 'say third')
     await queue('three', 'say fourth')
     await eventually(async () => (await ends()).length === 4, 'the fourth turn')
-    assert.is(said(await world.events(at)), 'first\nsecond\nthird\nfourth\n')
+    assert.is(agentText(await world.events(at)), 'first\nsecond\nthird\nfourth\n')
     const sources = (await world.events(at))
       .filter(({ type }) => type === 'user_message')
       .map(({ content }) => content.source)

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type Killed, killedDaemon, type Sabotage } from '../../../fixtures/session-daemon.js'
-import { isAlive, openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, isAlive, openWorld, type World } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 
 const types = (events: readonly Reply[]) => events.map(event => event.type)
@@ -51,7 +51,7 @@ test('after kill -9 sessions are repaired, no process remains, and the key of th
   const { id, at, idle } = daemon.result
   await world.agent('loads', { flags: '--load' })
   const events = await world.events(at)
-  const pid = Number(/pid (\d+)/.exec(said(events))![1])
+  const pid = Number(/pid (\d+)/.exec(agentText(events))![1])
   assert.not(isAlive(pid))
   const row = await world.row(id)
   assert.equal([row.state, row.stop_reason, row.failure.kind], ['stopped', 'agent_crashed', 'process_exit'])
@@ -74,7 +74,7 @@ test('after kill -9 sessions are repaired, no process remains, and the key of th
 
   await world.restart()
   assert.is((await world.events(at)).length, events.length, 'a repaired session is not repaired again')
-  assert.match(said(await world.prompt(at, 'say on')), /on/)
+  assert.match(agentText(await world.prompt(at, 'say on')), /on/)
 })
 
 test('a gap between the journal and the row of a stop is closed without a duplicate', async () => {
@@ -101,7 +101,7 @@ test('a damaged journal quarantines only its session; leftovers of a removal are
   assert.is(events.status, 200)
   const gap = events.body.events.find((event: Reply) => event.type === 'transcript_marker.gap')
   assert.equal(gap.content, { reason: 'journal_damaged', from_sequence: 1, to_sequence: 1 })
-  assert.match(said(events.body.events), /x\ny/, 'everything but the damaged record')
+  assert.match(agentText(events.body.events), /x\ny/, 'everything but the damaged record')
   const transcript = await world.kernel.request('GET', `${bad.at}/transcript`)
   assert.equal(
     [transcript.status, transcript.body.entries[0].message.parts[0].type],
@@ -110,7 +110,7 @@ test('a damaged journal quarantines only its session; leftovers of a removal are
   const prompted = await world.kernel.request('POST', `${bad.at}/prompt`, { text: 'say z' })
   assert.not.match(String(prompted.status), /^2/, 'nothing is added to it')
   assert.is((await world.row(bad.id)).state, 'stopped')
-  assert.match(said(await world.events(good.at)), /x\ny/)
+  assert.match(agentText(await world.events(good.at)), /x\ny/)
   const named = async () => {
     const { body } = await world.kernel.request('GET', '/api/doctor?only=sessions')
     return body.items.filter((item: Reply) => item.code === 'session_journal_damaged')

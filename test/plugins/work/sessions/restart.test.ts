@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { eventually, isAlive, openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, eventually, isAlive, openWorld, type World } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 
 const types = (events: readonly Reply[]) => events.map(event => event.type)
@@ -21,7 +21,7 @@ test('a clean shutdown stops all sessions with reason shutdown; a prompt restart
     await world.agent('loads', { flags: '--load' })
     await world.agent('stubborn')
     const { id, at } = await world.session('loads')
-    const pid = Number(/pid (\d+)/.exec(said(await world.prompt(at, 'say before\npid')))![1])
+    const pid = Number(/pid (\d+)/.exec(agentText(await world.prompt(at, 'say before\npid')))![1])
     const unused = await world.session('loads')
     const untouched = await Promise.all(Array.from({ length: 20 }, () => world.session('loads')))
     const busy = await world.session('stubborn')
@@ -41,7 +41,7 @@ test('a clean shutdown stops all sessions with reason shutdown; a prompt restart
     assert.is((await world.kernel.request('GET', '/api/sessions?state=active')).body.page.total, 0)
 
     const events = await world.prompt(at, 'say after\necho')
-    assert.match(said(events), /^after\n\["say after\\necho"\]\n$/, 'no first words again, nothing replayed')
+    assert.match(agentText(events), /^after\n\["say after\\necho"\]\n$/, 'no first words again, nothing replayed')
     const marker = (await world.events(at)).find(event => event.type === 'transcript_marker.created')
     assert.is(marker.content.loaded, true)
     const row = await world.row(id)
@@ -56,7 +56,7 @@ test('a clean shutdown stops all sessions with reason shutdown; a prompt restart
     const next = await world.kernel.request('POST', `${busy.at}/prompt`, { text: 'say next' })
     assert.is(next.body.prompt.queue_position, 2)
     await world.until(busy.at, event => event.turn_id === next.body.prompt.new_turn_id && event.type === 'done')
-    assert.is(said(await world.events(busy.at)), 'x\nqueued\nnext\n')
+    assert.is(agentText(await world.events(busy.at)), 'x\nqueued\nnext\n')
   }))
 
 test('an agent that cannot load, or fails or ends at loading, gets a summary', () =>
@@ -74,7 +74,7 @@ test('an agent that cannot load, or fails or ends at loading, gets a summary', (
     await world.restart()
     await all(async name => {
       const { id = '', at = '' } = sessions.get(name) ?? {}
-      const text = said(await world.prompt(at, 'echo'))
+      const text = agentText(await world.prompt(at, 'echo'))
       assert.match(text, /The conversation so far/, name)
       assert.match(text, /the answer is 42/, name)
       const marker = (await world.events(at)).find(event => event.type === 'transcript_marker.created')
@@ -103,7 +103,7 @@ test('a failed restart leaves the session restartable', () =>
     assert.equal([resume.status, resume.body.code], [500, 'session_start_failed'])
     assert.is(await readFile(starts, 'utf8'), 'once\n', 'only one that ends while it loads is started again')
     await world.agent('shy', { flags: '--load' })
-    assert.is(said(await world.prompt(at, 'say z')), 'z\n')
+    assert.is(agentText(await world.prompt(at, 'say z')), 'z\n')
     assert.is((await world.row(id)).failure, undefined)
   }))
 

@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { eventually, isAlive, openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, eventually, isAlive, openWorld, type World } from '../../../fixtures/session-world.js'
 import { readStream } from '../../../fixtures/stream-reader.js'
 import type { Reply } from '../../../harness/kernel.js'
 
@@ -24,7 +24,7 @@ const rewind = (at: string, message_id: string, more: Reply = {}) =>
     expected_max_sequence: null,
     ...more,
   })
-const pidOf = (events: readonly Reply[]) => Number(/pid (\d+)/.exec(said(events))![1])
+const pidOf = (events: readonly Reply[]) => Number(/pid (\d+)/.exec(agentText(events))![1])
 const messages = async (at: string) =>
   (await request('GET', `${at}/transcript`)).body.entries.filter((entry: Reply) => entry.message.role === 'user')
 
@@ -64,12 +64,12 @@ for (const agent of ['loads', 'plain']) {
     }
     assert.is((await request('GET', `${at}/transcript`)).body.max_sequence, answer.max_sequence)
     const next = await world.prompt(at, 'echo')
-    assert.match(said(next), /kept/, 'what stays is told to the new process')
-    assert.not.match(said(next), /secret plan|after it/)
+    assert.match(agentText(next), /kept/, 'what stays is told to the new process')
+    assert.not.match(agentText(next), /secret plan|after it/)
     assert.not.match(JSON.stringify(next), /session_restarted/)
     await world.restart()
     const later = await world.prompt(at, 'echo')
-    assert.not.match(said(later), /secret plan|after it/, 'also after a restart')
+    assert.not.match(agentText(later), /secret plan|after it/, 'also after a restart')
     assert.is((await world.row(id)).transcript_epoch, 1)
     assert.not.match(JSON.stringify(await world.events(at)), /secret plan/)
   })
@@ -124,7 +124,7 @@ test('clear starts an empty conversation, and followers get a snapshot', async (
   const fresh = await reader.next(frame => frame.event === 'transcript_snapshot')
   assert.equal([fresh.data.reset, fresh.data.reason, fresh.data.epoch], [true, 'epoch_mismatch', 1])
   assert.not.match(JSON.stringify(fresh.data.entries), /forget me/)
-  assert.is(said(await world.prompt(at, 'echo')).includes('forget me'), false)
+  assert.is(agentText(await world.prompt(at, 'echo')).includes('forget me'), false)
   await reader.next(frame => frame.event === 'transcript_delta' && JSON.stringify(frame.data).includes('echo'))
   await raw.next(frame => frame.event === 'user_message' && frame.data.content.text === 'echo')
   assert.is((await request('POST', `${at}/clear`)).body.session.transcript_epoch, 2)

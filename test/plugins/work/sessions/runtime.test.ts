@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, openWorld, type World } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 
 let world: World
@@ -22,11 +22,11 @@ const warned = (events: readonly Reply[]) =>
 
 test('the model of a session is set on its agent by either method', async () => {
   const { id, at } = await world.session('models', { model: 'large' })
-  assert.is(said(await world.prompt(at, 'model')), 'model large\n')
+  assert.is(agentText(await world.prompt(at, 'model')), 'model large\n')
   assert.is((await world.row(id)).model, 'large')
   const other = await world.session('options', { model: 'LARGE', reasoning_effort: 'high', speed: 'fast' })
   const events = await world.prompt(other.at, 'model')
-  assert.is(said(events), 'model {"model":"large","effort":"high","fast":true}\n')
+  assert.is(agentText(events), 'model {"model":"large","effort":"high","fast":true}\n')
   assert.equal(warned(events), [])
   const row = await world.row(other.id)
   assert.equal([row.model, row.reasoning_effort, row.speed], ['large', 'high', 'fast'])
@@ -65,33 +65,33 @@ test('a setting that the agent refuses is reported', async () => {
 
 test('the runtime of later prompts is chosen with a revision, applied at once, and reset', async () => {
   const { id, at } = await world.session('models')
-  assert.is(said(await world.prompt(at, 'model')), 'model small\n')
+  assert.is(agentText(await world.prompt(at, 'model')), 'model small\n')
   const runtime = { provider: await provider(id), model: 'large' }
   const chosen = await put(at, runtime, 0)
   assert.is(chosen.status, 200, JSON.stringify(chosen.body))
   const { session } = chosen.body
   assert.equal([session.runtime.selection_revision, session.runtime.selected], [1, runtime])
   assert.is(session.runtime.effective.model, 'large')
-  assert.is(said(await world.prompt(at, 'model')), 'model large\n', 'the same process')
+  assert.is(agentText(await world.prompt(at, 'model')), 'model large\n', 'the same process')
   const stale = await put(at, runtime, 0)
   assert.equal([stale.status, stale.body.code], [409, 'runtime_changed'])
   const removal = await world.kernel.request('DELETE', `${at}/runtime?expected_revision=0`)
   assert.equal([removal.status, removal.body.code], [409, 'runtime_changed'])
   const dropped = await world.kernel.request('DELETE', `${at}/runtime?expected_revision=1`)
   assert.equal([dropped.body.session.runtime.selection_revision, dropped.body.session.runtime.selected], [2, undefined])
-  assert.is(said(await world.prompt(at, 'model')), 'model small\n', 'as it began')
+  assert.is(agentText(await world.prompt(at, 'model')), 'model small\n', 'as it began')
   assert.is((await world.kernel.request('DELETE', `${at}/runtime`)).status, 400)
 })
 
 test('a choice is reset also where the agent began with an unoffered model', async () => {
   await world.agent('unlisted', { flags: '--models --unlisted' })
   const { id, at } = await world.session('unlisted')
-  assert.is(said(await world.prompt(at, 'model')), 'model small\n')
+  assert.is(agentText(await world.prompt(at, 'model')), 'model small\n')
   await put(at, { provider: await provider(id), model: 'large' })
-  assert.is(said(await world.prompt(at, 'model')), 'model large\n')
+  assert.is(agentText(await world.prompt(at, 'model')), 'model large\n')
   await world.kernel.request('DELETE', `${at}/runtime?expected_revision=1`)
   const events = await world.prompt(at, 'model')
-  assert.equal([said(events), warned(events)], ['model small\n', []])
+  assert.equal([agentText(events), warned(events)], ['model small\n', []])
 })
 
 test('an invalid runtime is refused', async () => {
@@ -123,8 +123,8 @@ test('the runtime of one prompt applies only to its turn, also when queued', asy
   await gate.open()
   const turn = queued.body.prompt.new_turn_id
   await world.until(at, event => event.turn_id === turn && event.type === 'done')
-  assert.is(said(await world.events(at, `?turn_id=${turn}`)), 'model large\n')
-  assert.is(said(await world.prompt(at, 'model')), 'model small\n')
+  assert.is(agentText(await world.events(at, `?turn_id=${turn}`)), 'model large\n')
+  assert.is(agentText(await world.prompt(at, 'model')), 'model small\n')
 })
 
 test('model and effort come from session, agent, then provider; a hidden one is refused', async () => {

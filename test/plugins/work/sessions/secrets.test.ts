@@ -8,7 +8,7 @@ import type { Journal } from '../../../../plugins/platform/journals/api.js'
 import { RedactionService } from '../../../../plugins/platform/redaction/service.js'
 import { SessionLog } from '../../../../plugins/work/sessions/journal/session-log.js'
 import { VirtualClock } from '../../../../testing/virtual-clock.js'
-import { openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, openWorld, type World } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { leakOf, writingsOf } from '../../../harness/secret-writings.js'
 
@@ -34,14 +34,14 @@ test('streamed agent text contains no secret, wherever it is split', async () =>
   for (const [name, writing] of Object.entries(writingsOf(VALUE)).filter(([, one]) => !one.includes('\n'))) {
     const pieces = [...Array(Math.ceil(writing.length / 3)).keys()].map(n => writing.slice(n * 3, n * 3 + 3))
     const lines = ['before ', ...pieces, ' after'].map(chunk)
-    const text = said(await world.prompt(at, lines.join('\n')))
+    const text = agentText(await world.prompt(at, lines.join('\n')))
     assert.match(text, /^before .{0,3}\[redacted:test\].{0,3} after$/, name)
     assert.ok(leakOf(text, writing) <= 4, `${name}: ${text}`)
   }
   const single = [...VALUE].map(chunk)
-  assert.is(said(await world.prompt(at, single.join('\n'))), '[redacted:test]')
+  assert.is(agentText(await world.prompt(at, single.join('\n'))), '[redacted:test]')
   const half = VALUE.slice(0, 20)
-  assert.is(said(await world.prompt(at, chunk(half))), half, 'what was held back comes with the end of the turn')
+  assert.is(agentText(await world.prompt(at, chunk(half))), half, 'what was held back comes with the end of the turn')
 })
 
 test('no event, crash bundle, log or other file of a session contains a secret', async () => {

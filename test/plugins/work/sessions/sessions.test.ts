@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { eventually, isAlive, openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, eventually, isAlive, openWorld, type World } from '../../../fixtures/session-world.js'
 
 let world: World
 
@@ -27,16 +27,16 @@ test('a session is created without a process, runs turns and is stopped', async 
   assert.equal([meta.id, meta.agent_name], [id, 'plain'])
   const events = await world.prompt(at, 'say hello\nsay world\npid')
   assert.is(events[0].type, 'user_message')
-  assert.match(said(events), /^hello\nworld\npid \d+ prompt 1\n$/)
+  assert.match(agentText(events), /^hello\nworld\npid \d+ prompt 1\n$/)
   assert.is(events.at(-1).type, 'done')
   assert.is(events.at(-1).content.stop_reason, 'end_turn')
   assert.equal(
     events.map(event => event.sequence),
     events.map((_, index) => events[0].sequence + index),
   )
-  const pid = Number(/pid (\d+)/.exec(said(events))![1])
+  const pid = Number(/pid (\d+)/.exec(agentText(events))![1])
   assert.ok(isAlive(pid))
-  assert.match(said(await world.prompt(at, 'pid')), new RegExp(`^pid ${pid} prompt 2`), 'the process stays')
+  assert.match(agentText(await world.prompt(at, 'pid')), new RegExp(`^pid ${pid} prompt 2`), 'the process stays')
   assert.is((await stop(at)).status, 204)
   assert.not(isAlive(pid))
   const stopped = await world.row(id)
@@ -88,7 +88,7 @@ test('a session is created by workspace path, with the default agent and a first
   assert.is(made.body.session.agent_name, 'general')
   const at = `/api/workspaces/${world.workspaceId}/sessions/${made.body.session.id}`
   await world.until(at, event => event.type === 'done')
-  assert.is(said(await world.events(at)), 'hi\n')
+  assert.is(agentText(await world.events(at)), 'hi\n')
   const { name } = await eventually(async () => {
     const row = await world.row(made.body.session.id)
     return row.name !== undefined && row
@@ -175,7 +175,7 @@ test('prompts during a turn are queued up to the limit', async () => {
   await gate.open()
   await world.until(at, event => event.turn_id === third.body.prompt.new_turn_id && event.type === 'done')
   const events = await world.events(at)
-  assert.is(said(events), '1\n2\n3\n')
+  assert.is(agentText(events), '1\n2\n3\n')
   assert.equal(
     events.filter(event => event.type === 'user_message').map(event => event.turn_id),
     [first, second, third].map(reply => reply.body.prompt.new_turn_id),
@@ -209,7 +209,7 @@ test('of concurrent prompts one starts and the other waits', async () => {
     async () => (await world.events(at)).filter(event => event.type === 'done').length === 2,
     'both turns',
   )
-  assert.is(said(await world.events(at)), '1\n2\n')
+  assert.is(agentText(await world.events(at)), '1\n2\n')
   await stop(at)
 })
 
@@ -223,7 +223,7 @@ test('interrupt cancels the turn, drops the queue and runs', async () => {
   assert.equal([prompt.interrupted, prompt.canceled_queued_entries], [true, 1])
   assert.ok(prompt.queue_generation > stale.body.prompt.queue_generation)
   await world.until(at, event => event.turn_id === prompt.new_turn_id && event.type === 'done')
-  assert.is(said(await world.events(at)), '1\nnow\n')
+  assert.is(agentText(await world.events(at)), '1\nnow\n')
   await stop(at)
 })
 
@@ -245,7 +245,7 @@ test('a repeated key replays its result', async () => {
   await conflict({ ...once, message_id: 'm2' })
   await conflict({ ...once, idempotency_key: 'k2' })
   await conflict({ text: 'say once', message_id: 'm1' })
-  assert.is(said(await world.events(at)), 'once\n')
+  assert.is(agentText(await world.events(at)), 'once\n')
   for (const body of [{ text: '' }, { messages: [] }, { messages: [{ role: 'user', content: ' ' }] }, {}]) {
     const reply = await send(body)
     assert.equal([reply.status, reply.body.code], [400, 'prompt_text_missing'])
@@ -258,7 +258,7 @@ test('a repeated key replays its result', async () => {
   }
   const { prompt } = (await send(chat)).body
   await world.until(at, event => event.turn_id === prompt.new_turn_id && event.type === 'done')
-  assert.match(said(await world.events(at)), /parts/)
+  assert.match(agentText(await world.events(at)), /parts/)
   await stop(at)
 })
 
@@ -278,7 +278,7 @@ test('the limit counts sessions with a process', async () => {
   assert.equal([health.active_agents, processes.monitored], [4, 4])
   assert.is(daemon.total_sessions, sessions.total)
   await stop(made[0]!.at)
-  assert.is(said(await world.prompt(made[4]!.at, 'say more')), 'more\n')
+  assert.is(agentText(await world.prompt(made[4]!.at, 'say more')), 'more\n')
   for (const { at } of made) await stop(at)
 })
 

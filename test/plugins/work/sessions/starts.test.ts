@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { eventually, openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, eventually, openWorld, type World } from '../../../fixtures/session-world.js'
 
 // How agent processes begin, and how they fail to.
 let world: World
@@ -84,7 +84,7 @@ test('a session whose agent needs a login waits for it, and continues after it',
       assert.match(failure.summary, 'the agent requires a login', name)
     }
     await writeFile(file, 'logged in')
-    assert.match(said(await world.prompt(at, 'say hello')), 'hello', name)
+    assert.match(agentText(await world.prompt(at, 'say hello')), 'hello', name)
   }
 })
 
@@ -99,7 +99,7 @@ test('a session whose agent failed to start is restarted by the next prompt', as
   const resume = await world.kernel.request('POST', `${at}/prompt`, {})
   assert.equal([resume.status, resume.body.code], [500, 'session_start_failed'])
   await world.agent('later', {})
-  assert.is(said(await world.prompt(at, 'say three')), 'three\n')
+  assert.is(agentText(await world.prompt(at, 'say three')), 'three\n')
   const row = await world.row(id)
   assert.equal([row.state, row.stop_reason, row.failure], ['active', undefined, undefined])
   assert.is((await world.kernel.request('POST', `${at}/stop`)).status, 204)
@@ -113,7 +113,7 @@ test('a prompt during the stop of a failed session waits for it and restarts the
   const crashing = await world.kernel.request('POST', `${at}/prompt`, { text: 'exit 3' })
   await world.until(at, event => event.turn_id === crashing.body.prompt.new_turn_id && event.type === 'error')
   // Its process group needs a second to be gone: until then the session is being stopped.
-  assert.is(said(await world.prompt(at, 'say back')), 'back\n')
+  assert.is(agentText(await world.prompt(at, 'say back')), 'back\n')
 })
 
 test('an uncanceled turn of a dead agent has failed; a canceled one has not completed', async () => {
@@ -155,7 +155,7 @@ test('a failure gives the reason from the error data or its own line, and not fr
   assert.not.match(crashed, /Node\.js/)
 
   const { id, at } = await world.session('plain')
-  const [, pid] = /pid (\d+)/.exec(said(await world.prompt(at, 'stderr error of an hour ago\npid'))) ?? []
+  const [, pid] = /pid (\d+)/.exec(agentText(await world.prompt(at, 'stderr error of an hour ago\npid'))) ?? []
   const prompted = world.prompt(at, 'hang')
   await eventually(async () => (await world.row(id)).badge === 'running', 'the turn')
   process.kill(Number(pid), 'SIGKILL')
@@ -215,19 +215,19 @@ test('an agent gets its environment, first prompt and mode', async () => {
     at,
     'env SVC_SESSION_ID\nenv SVC_AGENT\nenv SVC_MODEL\nenv SVC_PROVIDER\nenv SVC_HOME\necho',
   )
-  const text = said(events)
+  const text = agentText(events)
   assert.match(text, new RegExp(`SVC_SESSION_ID=${id}\nSVC_AGENT=reader\nSVC_MODEL=small-1\nSVC_PROVIDER=local\n`))
   assert.match(text, /You are the agent reader/)
   assert.match(text, /You do what you are told/)
   assert.is(events[0].content.text.startsWith('env SVC_SESSION_ID'), true, 'the transcript has what the user wrote')
-  assert.not.match(said(await world.prompt(at, 'echo')), /You are the agent/, 'it is told once')
+  assert.not.match(agentText(await world.prompt(at, 'echo')), /You are the agent/, 'it is told once')
 })
 
 test('an asking mode is chosen by name, never the mode plan, which neither asks nor runs', async () => {
   const chosen = async (name: string, permissions: string, modes: string) => {
     await world.agent(name, { permissions, flags: `--modes=${modes}` })
     const { at } = await world.session(name)
-    return said(await world.prompt(at, 'mode')).trim()
+    return agentText(await world.prompt(at, 'mode')).trim()
   }
   assert.is(await chosen('planner', 'approve-reads', 'default,plan'), 'mode default')
   assert.is(await chosen('only-plan', 'deny-all', 'default,plan,autoEdit'), 'mode default')
@@ -250,7 +250,7 @@ test('a workspace with a missing folder refuses the prompt and changes nothing',
   assert.is((await world.row(id)).state, 'active')
   await mkdir(path.dirname(plans))
   await writeFile(plans, text)
-  assert.is(said(await world.prompt(at, 'say hello')), 'hello\n')
+  assert.is(agentText(await world.prompt(at, 'say hello')), 'hello\n')
 })
 
 test.run()

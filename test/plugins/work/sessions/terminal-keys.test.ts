@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { eventually, openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, eventually, openWorld, type World } from '../../../fixtures/session-world.js'
 import { shellsOf } from '../../../fixtures/shell.js'
 import type { Reply } from '../../../harness/kernel.js'
 
@@ -288,7 +288,7 @@ test('pending questions are shown and answered by number', async () => {
   assert.is(await shell.ended, 0, shell.text)
   const { content } = await world.until(at, (event: Reply) => event.content.decision !== undefined)
   assert.is(content.decision, 'reject-once')
-  assert.match(said(await world.events(at)), /reject_once/)
+  assert.match(agentText(await world.events(at)), /reject_once/)
   assert.is(await Shell.pipe('inbox', '99').ended, 4)
 })
 

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { eventually, openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, eventually, openWorld, type World } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 
 const AGENT = fileURLToPath(new URL('../../../fixtures/acp-agent.mjs', import.meta.url))
@@ -39,16 +39,16 @@ test('an agent without a mode may read and asks for the rest; the effective mode
   const { id, at } = await world.session('plain')
   assert.is((await world.row(id)).permissions, 'approve-reads')
   const read = { toolCallId: 'r', title: 'Read', kind: 'read' }
-  assert.match(said(await world.prompt(at, ask(read))), /answer: allow_once/)
-  assert.match(said(await world.prompt(at, ask(edit('e', 'a.js')))), /answer: reject_once/, 'nobody answered')
+  assert.match(agentText(await world.prompt(at, ask(read))), /answer: allow_once/)
+  assert.match(agentText(await world.prompt(at, ask(edit('e', 'a.js')))), /answer: reject_once/, 'nobody answered')
 })
 
 test('a session may override the mode of its agent, and keeps it on restart', async () => {
   const { id, at } = await world.session('plain', { permissions: 'approve-all' })
   assert.is((await world.row(id)).permissions, 'approve-all')
-  assert.match(said(await world.prompt(at, ask(edit('e', 'a.js')))), /answer: allow_once/)
+  assert.match(agentText(await world.prompt(at, ask(edit('e', 'a.js')))), /answer: allow_once/)
   await world.restart()
-  assert.match(said(await world.prompt(at, ask(edit('f', 'a.js')))), /answer: allow_once/)
+  assert.match(agentText(await world.prompt(at, ask(edit('f', 'a.js')))), /answer: allow_once/)
   assert.is((await world.row(id)).permissions, 'approve-all')
   const wrong = await world.kernel.request('POST', '/api/sessions', {
     workspace: world.workspaceId,

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { audit, auth, configuration, disk, extensions, identity, tasks, tools } from '../../../../plugins/index.js'
-import { openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, openWorld, type World } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 
 const usage = (used: number) => `update ${JSON.stringify({ sessionUpdate: 'usage_update', used, size: 10_000 })}`
@@ -20,7 +20,7 @@ test.before(async context => {
   })
   await world.agent('ada')
   const { at } = await world.session('ada', { sandbox: 'none' })
-  const handed: Reply[] = JSON.parse(said(await world.prompt(at, 'handed')))
+  const handed: Reply[] = JSON.parse(agentText(await world.prompt(at, 'handed')))
   const { command, args, env } = handed.find(({ name }) => name === 'svc') as Reply
   const [{ Client }, { StdioClientTransport }] = await Promise.all([
     import('@modelcontextprotocol/sdk/client/index.js'),

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Plugin } from '../../../../kernel/plugin.js'
 import { auth, extensions, identity, tools } from '../../../../plugins/index.js'
-import { openWorld, said, type World } from '../../../fixtures/session-world.js'
+import { agentText, openWorld, type World } from '../../../fixtures/session-world.js'
 import { ask } from '../../../kernel/http/doors.js'
 
 // biome-ignore lint/suspicious/noExplicitAny: as it is on the wire
@@ -117,7 +117,7 @@ export async function openScene(
       ]
       await writeFile(path.join(folder, 'AGENT.md'), `---\n${head.join('\n')}\n---\nYou do what you are told.\n`)
       const { id, at } = await world.session(name, { sandbox })
-      const socketPath = /SVC_SOCKET=(.*)/.exec(said(await world.prompt(at, 'env SVC_SOCKET')))?.[1] ?? ''
+      const socketPath = /SVC_SOCKET=(.*)/.exec(agentText(await world.prompt(at, 'env SVC_SOCKET')))?.[1] ?? ''
       const requestOf: Caller['ask'] = (method, url, body) =>
         ask({ socketPath }, url, { method, ...(body !== undefined && { body }) })
       return {

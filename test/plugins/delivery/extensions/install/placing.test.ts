@@ -4,7 +4,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { systemFiles } from '../../../../../plugins/delivery/extensions/install/files.js'
 import { temporaryFolder } from '../../../../harness/kernel.js'
-import { active, scene as hosted, speaking } from '../scene.js'
+import { scene as hosted, isActive, textExtension } from '../scene.js'
 import { files } from './scene.js'
 
 const work = await temporaryFolder('placing')
@@ -18,7 +18,7 @@ test.after(async () => {
 })
 
 const talking = (text: string, version: string) => {
-  const { 'extension.toml': toml = '', 'main.js': main = '', ...rest } = speaking('acme.talk', text)
+  const { 'extension.toml': toml = '', 'main.js': main = '', ...rest } = textExtension('acme.talk', text)
   return { ...rest, 'extension.toml': toml.replace('1.0.0', version), 'main.js': main.replace('1.0.0', version) }
 }
 
@@ -41,7 +41,7 @@ test('an extension stays loaded when it is scanned between the two renames of it
   systemFiles.rename = rename
   assert.equal([updated.status, updated.body.update?.status], [200, 'updated'], JSON.stringify(updated.body))
   assert.equal(looks, [[200, 'active'], { text: 'one' }])
-  await svc.until('acme.talk', active)
+  await svc.until('acme.talk', isActive)
   assert.equal((await svc.request('GET', '/api/ext/acme.talk/say')).body, { text: 'two' })
 })
 

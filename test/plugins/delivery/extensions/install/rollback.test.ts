@@ -7,7 +7,7 @@ import { systemFiles } from '../../../../../plugins/delivery/extensions/install/
 import { daemon, extensions, resources } from '../../../../../plugins/index.js'
 import { Events } from '../../../../../plugins/platform/events/api.js'
 import { temporaryFolder } from '../../../../harness/kernel.js'
-import { active, failed, type Scene, scene, speaking } from '../scene.js'
+import { hasFailed, isActive, type Scene, scene, textExtension } from '../scene.js'
 import { files } from './scene.js'
 
 const name = 'acme.talk'
@@ -15,7 +15,7 @@ const work = await temporaryFolder('rollback')
 test.after(() => rm(work, { recursive: true }))
 
 const talking = (text: string, version: string, body = '') => {
-  const { 'extension.toml': toml = '', 'main.js': main = '', ...rest } = speaking(name, text, body)
+  const { 'extension.toml': toml = '', 'main.js': main = '', ...rest } = textExtension(name, text, body)
   return { ...rest, 'extension.toml': toml.replace('1.0.0', version), 'main.js': main.replace('1.0.0', version) }
 }
 const broken = (version: string) => {
@@ -45,7 +45,7 @@ async function installed(text: string, home?: string): Promise<{ svc: Scene; fol
   const svc = await scene({}, { plugins, ...(home === undefined ? {} : { home }) })
   const { status, body } = await svc.request('POST', '/api/extensions', { path: folder })
   assert.is(status, 201, JSON.stringify(body))
-  await svc.until(name, active)
+  await svc.until(name, isActive)
   return { svc, folder }
 }
 
@@ -99,7 +99,7 @@ for (const [to, loads] of [
     await svc.kernel.close()
     const again = await scene({}, { home })
     const version = loads ? '2.0.0' : '1.0.0'
-    await again.until(name, found => active(found) && found.version === version && !failed(found))
+    await again.until(name, found => isActive(found) && found.version === version && !hasFailed(found))
     assert.equal(await answerOf(again), { text: loads ? 'two' : 'killed false' })
     const staged = () => readdir(path.join(home, 'extensions', '.staging'))
     await again.until(name, async () => (await staged()).length === 0)
@@ -111,9 +111,9 @@ for (const [to, loads] of [
 test('a folder broken by hand: the last good version runs, also after a restart, and both versions are shown', async () => {
   const home = await temporaryFolder('by-hand')
   const svc = await scene({ [name]: talking('one', '1.0.0') }, { home })
-  await svc.until(name, active)
+  await svc.until(name, isActive)
   await svc.drop(name, broken('2.0.0'))
-  await svc.until(name, failed)
+  await svc.until(name, hasFailed)
   const expected = ['1.0.0', '2.0.0', 'active']
   const state = ({ version, folder_version, state }: Awaited<ReturnType<typeof shown>>) => [
     version,
@@ -124,14 +124,14 @@ test('a folder broken by hand: the last good version runs, also after a restart,
   await svc.kernel.close()
 
   const again = await scene({}, { home })
-  const extension = await again.until(name, found => active(found) && failed(found))
+  const extension = await again.until(name, found => isActive(found) && hasFailed(found))
   assert.equal(state(extension), expected)
   assert.match(extension.last_error, /version 2\.0\.0 is broken/)
   assert.equal(await answerOf(again), { text: 'one' })
   const { items } = (await again.request('GET', '/api/doctor')).body
   assert.ok(items.some(({ code }: { code: string }) => code === 'extension_outdated'))
   await again.drop(name, talking('three', '3.0.0'))
-  await again.until(name, found => active(found) && !failed(found))
+  await again.until(name, found => isActive(found) && !hasFailed(found))
   assert.equal(await answerOf(again), { text: 'three' })
   await again.close()
   await rm(home, { recursive: true })
@@ -141,7 +141,7 @@ test('a manifest changed with equal time, size and inode is reread', async () =>
   const svc = await scene({ plain: { 'extension.toml': 'name = "plain"\nversion = "1.0.0"\n' } })
   const at = path.join(svc.home, 'extensions', 'plain', 'extension.toml')
   const archived = new Date(0)
-  await svc.until('plain', active)
+  await svc.until('plain', isActive)
   await utimes(at, archived, archived)
   // A file that has just changed is not remembered yet.
   await new Promise(resolve => setTimeout(resolve, 2100))
@@ -161,7 +161,7 @@ test('purging an extension that does not start removes records of its earlier ki
   const own = { ...all, 'main.js': String(all['main.js']).replace('routes: [', `${surface}\n  routes: [`) }
   const home = await temporaryFolder('purged')
   const svc = await scene({ [name]: own }, { home })
-  await svc.until(name, active)
+  await svc.until(name, isActive)
   const put = await svc.request('PUT', '/api/resources/acme.word/one', {
     spec: { any: 1 },
     expected_version: 0,
@@ -182,7 +182,7 @@ test('purging an extension that does not start removes records of its earlier ki
 test('an extension skipped in this run is retried once its code changes, and a reload of the same code fails', async () => {
   const home = await temporaryFolder('left-out')
   const svc = await scene({ [name]: talking('one', '1.0.0') }, { home })
-  await svc.until(name, active)
+  await svc.until(name, isActive)
   await svc.kernel.close()
   const again = await scene({}, { home, leftOut: [{ name, why: 'it blocked the event loop' }] })
   await again.until(name, found => found?.state === 'registered')
@@ -192,14 +192,14 @@ test('an extension skipped in this run is retried once its code changes, and a r
   assert.match(body.error, /acme\.talk was reloaded and does not run: it blocked the event loop/)
   await files(path.join(home, 'extensions', name), talking('repaired', '1.0.1'))
   assert.is((await reload()).status, 200)
-  await again.until(name, active)
+  await again.until(name, isActive)
   assert.equal(await answerOf(again), { text: 'repaired' })
   await again.kernel.close()
 
   // Also code that was repaired while no daemon ran.
   await files(path.join(home, 'extensions', name), talking('again', '1.0.2'))
   const last = await scene({}, { home, leftOut: [{ name, why: 'it blocked the event loop' }] })
-  await last.until(name, active)
+  await last.until(name, isActive)
   assert.equal(await answerOf(last), { text: 'again' })
   await last.close()
   await rm(home, { recursive: true })
@@ -207,7 +207,7 @@ test('an extension skipped in this run is retried once its code changes, and a r
 
 test('a folder replaced within a moment with archive times is noticed', async () => {
   const svc = await scene({ [name]: talking('one', '1.0.0') })
-  await svc.until(name, active)
+  await svc.until(name, isActive)
   const at = path.join(svc.home, 'extensions', name)
   for (const text of ['two', 'six', 'ten']) {
     const staged = path.join(svc.home, text)

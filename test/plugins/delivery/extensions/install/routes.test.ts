@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import type { CommandContext } from '../../../../../kernel/plugin.js'
 import { runUpdate } from '../../../../../plugins/delivery/extensions/install/commands.js'
 import { temporaryFolder } from '../../../../harness/kernel.js'
-import { active, scene as hosted, speaking } from '../scene.js'
+import { scene as hosted, isActive, textExtension } from '../scene.js'
 import { faultFrom, files } from './scene.js'
 import { manifest, tarball } from './tarball.js'
 
@@ -20,7 +20,7 @@ test.after(async () => {
 
 const table = '[{ id: "1", sql: "CREATE TABLE acme_talk_line (id TEXT)" }]'
 const talking = (text: string, version: string) => {
-  const { 'extension.toml': toml = '', 'main.js': main = '', ...rest } = speaking('acme.talk', text)
+  const { 'extension.toml': toml = '', 'main.js': main = '', ...rest } = textExtension('acme.talk', text)
   return {
     ...rest,
     'extension.toml': toml.replace('1.0.0', version),
@@ -55,7 +55,7 @@ test('an extension is installed, enabled at once, updated, stays disabled, and i
   assert.equal([checked.status, checked.body.update.status], [200, 'available'])
   const updated = await svc.request('PUT', '/api/extensions/acme.talk', {})
   assert.equal([updated.body.update.status, updated.body.update.latest_version], ['updated', '2.0.0'])
-  await svc.until('acme.talk', active)
+  await svc.until('acme.talk', isActive)
   assert.equal(await answer(), { text: 'two' })
 
   await svc.request('POST', '/api/extensions/acme.talk/disable')

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert'
 import { Ngircd } from '../../../../harness/chat-servers.js'
 import { Person } from '../../../../packages/bridge-irc/person.js'
 import { until } from '../../../delivery/extensions/subprocess/scene.js'
-import { adapterFiles, FakeHost, managed, type Scene, scene } from './scene.js'
+import { adapterFiles, FakeHost, managedInstance, type Scene, scene } from './scene.js'
 
 let svc: Scene
 let server: Ngircd
@@ -24,7 +24,7 @@ interface Named {
   readonly name: string
 }
 const bridge = () =>
-  managed('bri_1', {
+  managedInstance('bri_1', {
     platform: 'irc',
     providerConfig: { server: '127.0.0.1', port: server.port, tls: false, nick: 'svcbot', channels: ['#ops'] },
     secrets: [],

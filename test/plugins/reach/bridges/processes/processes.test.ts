@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert'
 import type { BridgeProvider, DeliveryRequest, DeliveryResult } from '../../../../../plugins/reach/bridges/api.js'
 import { BridgeErrors } from '../../../../../plugins/reach/bridges/api.js'
 import { until } from '../../../delivery/extensions/subprocess/scene.js'
-import { FakeHost, managed, type Scene, scene } from './scene.js'
+import { FakeHost, managedInstance, type Scene, scene } from './scene.js'
 
 let svc: Scene
 test.before(async () => {
@@ -49,7 +49,10 @@ test('a process runs while an instance of it is enabled, and its events reach th
   })
 
   const host = new FakeHost()
-  await provider.manage([managed('b2', { workspaceId: 'ws_1', dmPolicy: 'allowlist' }), managed('b1')], host)
+  await provider.manage(
+    [managedInstance('b2', { workspaceId: 'ws_1', dmPolicy: 'allowlist' }), managedInstance('b1')],
+    host,
+  )
   await svc.until('chat', extension => extension?.state === 'active')
   const { bridge } = await told(provider, 'b1', 'about')
   const instance = {
@@ -66,7 +69,7 @@ test('a process runs while an instance of it is enabled, and its events reach th
     provider: 'chat',
     platform: 'probe',
     managed_instances: [
-      { instance, bound_secrets: managed('b1').secrets },
+      { instance, bound_secrets: managedInstance('b1').secrets },
       {
         instance: {
           ...instance,
@@ -76,7 +79,7 @@ test('a process runs while an instance of it is enabled, and its events reach th
           workspace_id: 'ws_1',
           dm_policy: 'allowlist',
         },
-        bound_secrets: managed('b2').secrets,
+        bound_secrets: managedInstance('b2').secrets,
       },
     ],
   })
@@ -114,7 +117,10 @@ test('a process runs while an instance of it is enabled, and its events reach th
 test('events of another adapter, invalid events and refused ones are returned with a code', async () => {
   const [one, other] = [await svc.adapter('one'), await svc.adapter('other', { platform: 'elsewhere' })]
   const host = new FakeHost()
-  await Promise.all([one.manage([managed('mine')], host), other.manage([managed('theirs')], new FakeHost())])
+  await Promise.all([
+    one.manage([managedInstance('mine')], host),
+    other.manage([managedInstance('theirs')], new FakeHost()),
+  ])
   const code = async (text: string) => (await told(one, 'mine', text)).error.data
   assert.is((await code('ingest {"bridge_instance_id":"theirs"}')).code, 'bridge_not_found')
   assert.is((await code('report {"bridge_instance_id":"theirs","status":"ready"}')).code, 'bridge_not_found')
@@ -147,7 +153,7 @@ test('answers are judged: an acknowledgment, garbage, an exception, an end in th
   const { edits, canSettle, textLimit, textUnit } = provider.capabilities
   assert.equal([edits, canSettle, textLimit, textUnit], [true, true, 512, 'bytes'])
   const host = new FakeHost()
-  await provider.manage([managed('b')], host)
+  await provider.manage([managedInstance('b')], host)
   const deliver = (text: string) => provider.deliver(request('b', text), signal)
   assert.equal(await deliver('hello'), { status: 'delivered', remote_message_id: 'm-n1' })
   assert.equal(await deliver('ack'), { status: 'delivered', remote_message_id: 'm1' })
@@ -196,10 +202,10 @@ test('a changed set of instances is sent to the process, or to a new process if 
     ['refuses', { set: 'throw' }, false],
   ] as const) {
     const provider = await svc.adapter(name, { ways })
-    await provider.manage([managed('a')], host)
+    await provider.manage([managedInstance('a')], host)
     const before = await told(provider, 'a', 'about')
     assert.equal(ids(before), ['a'])
-    await provider.manage([managed('b'), managed('a')], host)
+    await provider.manage([managedInstance('b'), managedInstance('a')], host)
     const after = await told(provider, 'a', 'about')
     assert.equal(ids(after), ['a', 'b'], name)
     assert.is(after.pid === before.pid, stays, name)
@@ -211,7 +217,7 @@ test('a changed set of instances is sent to the process, or to a new process if 
 test('a process that never starts is abandoned, and its instances are in error', async () => {
   const host = new FakeHost()
   const provider = await svc.adapter('broken', { ways: { at: 'exit' } })
-  const refused = await provider.manage([managed('b')], host).then(
+  const refused = await provider.manage([managedInstance('b')], host).then(
     () => undefined,
     error => error,
   )

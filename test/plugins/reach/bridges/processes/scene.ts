@@ -87,7 +87,7 @@ export async function scene(plugins: readonly Plugin[] = []): Promise<Scene> {
   }
 }
 
-export const managed = (id: string, more: Partial<ManagedInstance> = {}): ManagedInstance => ({
+export const managedInstance = (id: string, more: Partial<ManagedInstance> = {}): ManagedInstance => ({
   id,
   displayName: `Bridge ${id}`,
   platform: 'probe',
