@@ -73,7 +73,7 @@ function checkedPath(fd: number, path: string): string {
 }
 
 function describe(fd: number): Described {
-  if (!isSocket(fd)) throw wrong(fd, 'is no socket')
+  if (!isSocket(fd)) throw wrong(fd, 'is not a socket')
   if (option(fd, SO_TYPE) !== SOCK_STREAM) throw wrong(fd, 'takes datagrams; set ListenStream=, not ListenDatagram=')
   if (option(fd, SO_ACCEPTCONN) !== 1) throw wrong(fd, 'is a connection; set Accept=no')
   const getsockname = systemCall('int getsockname(int fd, void *address, void *size)')

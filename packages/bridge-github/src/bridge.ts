@@ -176,7 +176,7 @@ class GithubBridge implements Adapter {
     } = headers
     if (!/^sha256=[0-9a-f]{64}$/.test(signature) || !isHmac(this.config.secret, body, signature.slice(7), 'hex'))
       return { status: 401, body: { error: 'X-Hub-Signature-256 does not match' } }
-    if (!/^[A-Za-z0-9-]{1,64}$/.test(guid)) return { status: 400, body: { error: 'X-GitHub-Delivery is no id' } }
+    if (!/^[A-Za-z0-9-]{1,64}$/.test(guid)) return { status: 400, body: { error: 'X-GitHub-Delivery is not an id' } }
     this.#pinged = true
     if (!EVENTS.has(kind)) return { status: 200, body: { ignored: clip(kind, 64) } }
     // Without its own login the bot would answer its own comments.
@@ -248,7 +248,7 @@ function credentialsOf(instance: Instance): Credentials {
     return { kind: 'app', appId, privateKey }
   }
   if (token === undefined) throw unbound(instance, ['token', 'app_id and private_key'])
-  if (!/^[\x21-\x7e]+$/.test(token)) throw problem('the secret bound to token is no token')
+  if (!/^[\x21-\x7e]+$/.test(token)) throw problem('the secret bound to token is not a token')
   return { kind: 'token', token }
 }
 

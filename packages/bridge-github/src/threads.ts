@@ -43,6 +43,7 @@ export function creationPath(location: Thread): string {
  * @throws NotSent If the id is invalid
  */
 export function commentPath({ kind, repository }: Thread, id: string): string {
-  if (!/^\d{1,15}$/.test(id)) throw new NotSent('unknown_destination', `${JSON.stringify(clip(id, 40))} is no comment`)
+  if (!/^\d{1,15}$/.test(id))
+    throw new NotSent('unknown_destination', `${JSON.stringify(clip(id, 40))} is not the id of a comment`)
   return `/repos/${repository}/${kind === 'issue' ? 'issues' : 'pulls'}/comments/${id}`
 }

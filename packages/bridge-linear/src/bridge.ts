@@ -98,7 +98,7 @@ class LinearBridge implements Adapter {
         : error.code === 'FORBIDDEN'
           ? 'permission_denied'
           : 'unsupported_capability'
-      throw new NotSent(kind, `Linear refuses it: ${error.message}`)
+      throw new NotSent(kind, `Linear refused the message: ${error.message}`)
     }
   }
 
@@ -206,7 +206,7 @@ function configOf(instance: Instance): LinearConfig {
   if (id !== undefined && clientSecret !== undefined) credentials = { kind: 'app', id, secret: clientSecret }
   else if (key !== undefined) credentials = { kind: 'key', key }
   else throw unbound(instance, ['api_key', 'client_id and client_secret'])
-  if (key !== undefined && !/^[\x21-\x7e]+$/.test(key)) throw problem('the secret bound to api_key is no key')
+  if (key !== undefined && !/^[\x21-\x7e]+$/.test(key)) throw problem('the secret bound to api_key is not an API key')
   return {
     listen: listenConfigOf(instance),
     apiUrl: settingsOf(instance).api('api_url', 'https://api.linear.app'),

@@ -150,7 +150,7 @@ class MatrixBridge implements Adapter {
     if (!rooms) throw new NotSent('transient_delivery_failure', 'not connected to the homeserver yet')
     if (group === undefined && isUser(peer)) return rooms.directOf(peer)
     if (!isRoom(group))
-      throw new NotSent('unknown_destination', `${JSON.stringify(clip(group ?? peer ?? '', 80))} is no room`)
+      throw new NotSent('unknown_destination', `${JSON.stringify(clip(group ?? peer ?? '', 80))} is not a room`)
     return group
   }
 

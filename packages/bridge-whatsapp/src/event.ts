@@ -149,7 +149,7 @@ function contentOf(message: Message): Content | { readonly ignored: string } {
   const { type } = message
   const kind = typeof type === 'string' ? type : ''
   const body = (message[kind] ?? {}) as Readonly<Record<string, unknown>>
-  if (typeof body !== 'object') return { ignored: `the ${kind} is no object` }
+  if (typeof body !== 'object') return { ignored: `the ${kind} is not an object` }
   if (kind === 'text') return { text: textOf(body.body) }
   const file = Object.hasOwn(TYPES, kind) ? TYPES[kind] : undefined
   if (file) {

@@ -46,7 +46,7 @@ export async function permissionItems(home: Home, socket: string | undefined): P
 export async function logItems(home: Home): Promise<DiagnosticItem[]> {
   const log = home.path('logs', 'svc.log')
   const isFile = (await stat(log).catch(() => undefined))?.isFile()
-  const problem = isFile === false ? 'is no file' : await refusal(isFile ? log : home.logs)
+  const problem = isFile === false ? 'is not a file' : await refusal(isFile ? log : home.logs)
   if (problem === undefined) return [fine('home.log', 'home', 'log_ok', 'Log', `${log} is written`)]
   return [
     finding({

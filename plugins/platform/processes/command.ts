@@ -16,7 +16,7 @@ export function checkCommand(command: string, cwd: string, path: string = defaul
     const file = resolve(cwd, folder, command)
     try {
       accessSync(file, constants.X_OK)
-      if (!statSync(file).isFile()) throw failure('EACCES', `${file} is no file`)
+      if (!statSync(file).isFile()) throw failure('EACCES', `${file} is not a file`)
       checkInterpreter(file, cwd)
       return
     } catch (error) {

@@ -123,7 +123,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'the daemon may not write there',
   EPERM: 'the daemon may not write there',
   EROFS: 'the file system is read-only',
-  ENOTDIR: 'a part of the path is no folder',
+  ENOTDIR: 'a part of the path is not a folder',
   ENAMETOOLONG: 'the path is too long',
   EISDIR: 'a folder is in its place',
 }

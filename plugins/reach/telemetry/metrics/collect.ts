@@ -82,7 +82,7 @@ export class Collecting {
     return Object.fromEntries(
       names.map(name => {
         const value = labels[name]
-        if (typeof value !== 'string') throw new TypeError(`the value of its label ${name} is no text`)
+        if (typeof value !== 'string') throw new TypeError(`the value of its label ${name} is not a text`)
         return [name, this.kernel.redact.text(value, LONGEST_VALUE)]
       }),
     )

@@ -76,6 +76,6 @@ async function makeFolder(folder: string, made: Set<string>): Promise<void> {
   await mkdir(folder).catch(error => {
     if (error.code !== 'EEXIST') throw error
   })
-  if (!(await lstat(folder)).isDirectory()) throw new Error(`${path.basename(folder)} is no folder there`)
+  if (!(await lstat(folder)).isDirectory()) throw new Error(`${path.basename(folder)} is not a folder there`)
   made.add(folder)
 }

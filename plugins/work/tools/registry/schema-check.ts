@@ -17,7 +17,7 @@ const isObject = (value: unknown): value is Schema =>
 
 /** The problem of an untrusted schema; undefined if it can be validated against. Bounded in time and size. */
 export function schemaProblem(schema: unknown): string | undefined {
-  if (!isObject(schema)) return 'it is no object'
+  if (!isObject(schema)) return 'it is not an object'
   if (schema.type !== undefined && schema.type !== 'object') return 'it does not describe an object'
   const patterns: string[] = []
   let nodes = 0

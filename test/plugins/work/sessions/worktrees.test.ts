@@ -184,7 +184,7 @@ test('ignored files that match a pattern are copied, and no others', async scene
   write(path.join(top, 'linked/.env'), 'C=1\n')
   const second = await fork(scene, 'linked')
   assert.equal(await warnings(scene, second.body.session), [
-    'linked/.env is not in the worktree: linked is no folder there',
+    'linked/.env is not in the worktree: linked is not a folder there',
   ])
   assert.not(existsSync(path.join(folder, '.env')))
   rmSync(path.join(top, 'linked'), { recursive: true })
