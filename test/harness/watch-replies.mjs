@@ -11,8 +11,8 @@ const fileNow = () => process.env.SVC_TEST_REPLIES
 const maxReplies = 3000
 const maxBytes = 1024 * 1024
 const bodies = new WeakMap()
-let seen = new Set()
-let seenFor
+let knownReplies = new Set()
+let knownRepliesOf
 
 if (fileNow() !== undefined) {
   const { write, end } = ServerResponse.prototype
@@ -41,8 +41,8 @@ function keep(response, chunk, encoding) {
 
 function tell(response) {
   const file = fileNow()
-  if (file !== seenFor) [seen, seenFor] = [new Set(), file]
-  if (file === undefined || !ofDaemon(response) || seen.size >= maxReplies) return
+  if (file !== knownRepliesOf) [knownReplies, knownRepliesOf] = [new Set(), file]
+  if (file === undefined || !ofDaemon(response) || knownReplies.size >= maxReplies) return
   // The head as it was sent: a stream writes it past `getHeader`. Frames have a checker of their own.
   if (/^content-type: text\/event-stream/im.test(response._header ?? '')) return
   const { chunks, size } = bodies.get(response) ?? { chunks: [], size: 0 }
@@ -51,8 +51,8 @@ function tell(response) {
   const reply = { method: response.req.method, path: response.req.url.split('?')[0], status: response.statusCode }
   const line = JSON.stringify({ ...reply, text: Buffer.concat(chunks).toString('utf8') })
   const key = createHash('sha1').update(line).digest('base64')
-  if (seen.has(key)) return
-  seen.add(key)
+  if (knownReplies.has(key)) return
+  knownReplies.add(key)
   try {
     appendFileSync(file, `${line}\n`)
   } catch {}

@@ -17,7 +17,7 @@ import { type BootOptions, boot, type TestKernel, temporaryFolder } from '../../
 
 /** A plugin above workspaces: contributes to the detail and may refuse a delete. */
 export function tenant(members: DetailMember[] = [], busy: string[] = []) {
-  const seen: { kernel?: PluginKernel<{ events: typeof Events; workspaces: typeof Workspaces }> } = {}
+  const instance: { kernel?: PluginKernel<{ events: typeof Events; workspaces: typeof Workspaces }> } = {}
   const { contribute, tap } = surfaceOf<object>()
   const plugin = definePlugin({
     name: 'tenant',
@@ -26,7 +26,7 @@ export function tenant(members: DetailMember[] = [], busy: string[] = []) {
     service: async () =>
       class {
         constructor(kernel: PluginKernel<{ events: typeof Events; workspaces: typeof Workspaces }>) {
-          seen.kernel = kernel
+          instance.kernel = kernel
         }
       },
   }).surface({
@@ -40,7 +40,7 @@ export function tenant(members: DetailMember[] = [], busy: string[] = []) {
       ),
     ],
   })
-  return { plugin, kernel: () => seen.kernel as NonNullable<typeof seen.kernel> }
+  return { plugin, kernel: () => instance.kernel as NonNullable<typeof instance.kernel> }
 }
 
 /** Plugins that take the place of the one under test. */

@@ -13,18 +13,18 @@ export const Note = kind({
 export const Owned = kind({ name: 'note.owned', spec: v.object({}), maxBytes: 1000, writers: 'owner' })
 
 export function notes() {
-  const seen: { kernel?: PluginKernel } = {}
+  const instance: { kernel?: PluginKernel } = {}
   const plugin = definePlugin({
     name: 'notes',
     version: '1.0.0',
     service: async () =>
       class {
         constructor(kernel: PluginKernel) {
-          seen.kernel = kernel
+          instance.kernel = kernel
         }
       },
   }).surface({ kinds: [Note, Owned] })
-  return { plugin, kernel: () => seen.kernel as PluginKernel }
+  return { plugin, kernel: () => instance.kernel as PluginKernel }
 }
 
 export async function start({

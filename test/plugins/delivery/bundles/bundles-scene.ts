@@ -37,7 +37,7 @@ export interface Scene extends TestKernel {
   record(kind: string, id: string): Promise<Reply>
   /** Waits until all passes of the reconcile loop are over. */
   quiet(): Promise<void>
-  until<T>(look: () => Promise<T | undefined | false>, what: string): Promise<T>
+  until<T>(request: () => Promise<T | undefined | false>, what: string): Promise<T>
   end(): Promise<void>
 }
 
@@ -72,10 +72,10 @@ export async function scene(options: { home?: string; plugins?: readonly Plugin[
     roots.push(root)
     ids.push(found?.id ?? (await host.request('POST', '/api/workspaces', { root_dir: root, name })).body.workspace.id)
   }
-  const until: Scene['until'] = async (look, what) => {
+  const until: Scene['until'] = async (request, what) => {
     for (let tries = 0; tries < 8000; tries++) {
-      const seen = await look()
-      if (seen) return seen
+      const answer = await request()
+      if (answer) return answer
       await new Promise(resolve => setTimeout(resolve, 5))
     }
     throw new Error(`waited in vain until ${what}`)

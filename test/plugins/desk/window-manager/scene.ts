@@ -11,8 +11,8 @@ import { type BootOptions, boot, temporaryFolder } from '../../../harness/kernel
 
 /** A kernel with workspaces and the window manager, and a workspace in it; `home` keeps it over a restart. */
 export async function scene(options: Partial<BootOptions> = {}) {
-  const seen = probe({ events: Events, windows: WindowManager })
-  const host = await boot({ plugins: [daemon, resources, workspaces, windowManager, seen.plugin], ...options })
+  const services = probe({ events: Events, windows: WindowManager })
+  const host = await boot({ plugins: [daemon, resources, workspaces, windowManager, services.plugin], ...options })
   const folder = await realpath(await temporaryFolder('windows'))
   const workspace = async (name: string): Promise<string> => {
     const root_dir = path.join(folder, name)
@@ -33,7 +33,7 @@ export async function scene(options: Partial<BootOptions> = {}) {
     await host.close()
     await rm(folder, { recursive: true, force: true })
   }
-  return { host, workspace, base, state, command, end, folder, inside: seen.kernel }
+  return { host, workspace, base, state, command, end, folder, inside: services.kernel }
 }
 
 /** Status and code of a reply, as `409 window_manager_revision_conflict`. */

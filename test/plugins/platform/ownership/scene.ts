@@ -2,12 +2,12 @@ import { definePlugin, type PluginKernel, type Token } from '../../../../kernel/
 
 /** A plugin that requires a service, and the service that it was handed. */
 export function service<T>(of: Token<T>, name = `acme.reads-${of.id.replace(/\W/g, '-')}`) {
-  let own: T | undefined
+  let provided: T | undefined
   let kernel: PluginKernel | undefined
   class Reader {
-    constructor(given: PluginKernel<{ of: Token<T> }>) {
-      own = given.needs.of
-      kernel = given as PluginKernel
+    constructor(pluginKernel: PluginKernel<{ of: Token<T> }>) {
+      provided = pluginKernel.needs.of
+      kernel = pluginKernel as PluginKernel
     }
   }
   return {
@@ -22,8 +22,8 @@ export function service<T>(of: Token<T>, name = `acme.reads-${of.id.replace(/\W/
       return kernel
     },
     current(): T {
-      if (own === undefined) throw new Error(`${of.id} is not there`)
-      return own
+      if (provided === undefined) throw new Error(`${of.id} is not there`)
+      return provided
     },
   }
 }

@@ -117,7 +117,7 @@ export async function scene(options: SceneOptions = {}): Promise<Scene> {
   let stopped: (session: SessionInfo) => Promise<unknown> = async () => {}
 
   let used: (session: string, use: SessionUse) => Promise<unknown> = async () => {}
-  let recorded: (told: Recorded) => Promise<unknown> = async () => {}
+  let recorded: (event: Recorded) => Promise<unknown> = async () => {}
   const interrupted: string[] = []
   const created: unknown[] = []
   const woken = options.woken ?? []

@@ -140,12 +140,12 @@ export async function openScene(
 }
 
 /** Asks until there is an answer, however slow the machine is. */
-export async function until<T>(look: () => Promise<T | undefined | false>, what: string): Promise<T> {
+export async function until<T>(request: () => Promise<T | undefined | false>, subject: string): Promise<T> {
   const startedAt = performance.now()
   for (let pause = 5; performance.now() - startedAt < 60_000; pause = Math.min(pause * 1.5, 100)) {
-    const answer = await look()
+    const answer = await request()
     if (answer) return answer
     await new Promise(resolve => setTimeout(resolve, pause))
   }
-  throw new Error(`waited in vain for ${what}`)
+  throw new Error(`waited in vain for ${subject}`)
 }

@@ -123,7 +123,7 @@ export async function scene(options: Partial<BootOptions> = {}): Promise<Scene> 
     const logs = new LogRing('epoch', base.clock)
     const runtime = new SubprocessRuntime({ ...base, limits: { ...base.limits, ...limits } }, extension, { logs })
     made.push(runtime)
-    const tell = (what: string, more: object = {}) => runtime.call('tools/call', { do: what, ...more })
+    const tell = (action: string, more: object = {}) => runtime.call('tools/call', { do: action, ...more })
     const said = () =>
       logs
         .entries()
