@@ -44,7 +44,10 @@ interface Key {
 /** `svc_key_<16 hex>_<64 hex>`: the part before the secret is shown in lists and identifies the stored hash. */
 const KEY = /^svc_(key_[0-9a-f]{16})_[0-9a-f]{64}$/
 
-/** Keys of programs. A key is shown only when it is created; the database holds its SHA-256. */
+/**
+ * Keys of programs. A key is shown only when it is created; the database holds its SHA-256. A slow hash would be paid by every
+ * request and protects nothing more: a key has 256 random bits.
+ */
 export class ApiKeys {
   readonly #keys = new Map<string, Key>()
 

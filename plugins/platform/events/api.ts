@@ -142,7 +142,8 @@ export interface EventsApi extends TapsOf<typeof points> {
   last(): number
   /**
    * An event in the database by its id, synchronously, for following causes. The search goes backwards from the newest event, or
-   * from the position `before`, because a cause is usually close to its effect.
+   * from the position `before`, because a cause is usually close to its effect; an index on ids would cost every
+   * event something.
    */
   find(id: string, before?: number): StoredEvent | undefined
   /** Deletes a durable cursor that its plugin no longer uses. Resolves to whether it existed. */
