@@ -3,7 +3,7 @@ import { RecordDeleted, type StoredEvent } from '../../../platform/events/api.js
 import { JobKind, TriggerKind } from '../../../work/automation/api.js'
 import { BridgeInstanceKind, type BridgesApi } from '../../bridges/api.js'
 import type { AttentionEntry, AttentionKind, RequestKind } from '../api.js'
-import { type Happening, happeningOf } from '../dispatch/happening.js'
+import { type Happening, happeningOf, outcomeOf, subjectOf } from '../dispatch/happening.js'
 import type { K } from '../needs.js'
 import { type TroubleRow, troubles } from '../tables.js'
 
@@ -70,20 +70,23 @@ export class Troubles {
       if (KINDS.has(kind)) troubles.delete(own, { source_id: id })
       return
     }
-    const happening = happeningOf(this.kernel, event)
     const begins = Object.hasOwn(BEGINS, event.name) ? BEGINS[event.name] : undefined
+    const outcome = outcomeOf(event)
     // A job's run reports the expired question itself.
-    if (event.name === RUN_ENDED && happening.sessionId !== undefined)
-      troubles.delete(own, { id: `expired:${happening.sessionId}` })
-    if (begins && happening.outcome === 'failure') {
-      const row = rowOf(begins, happening, event)
+    if (event.name === RUN_ENDED) {
+      const { sessionId } = happeningOf(this.kernel, event)
+      if (sessionId !== undefined) troubles.delete(own, { id: `expired:${sessionId}` })
+    }
+    // The text and the names for it are made for a problem only: most events end one that is not there.
+    if (begins && outcome === 'failure') {
+      const row = rowOf(begins, happeningOf(this.kernel, event), event)
       troubles.replace(own, row)
       if (begins.of === 'delivery') forgetDeliveries(own, row.at)
       return
     }
     // Some events have their outcome in the payload; for a canceled run it is neither.
-    const ended = begins ? (happening.outcome === 'success' ? [begins.of] : []) : (ENDS[event.name] ?? [])
-    for (const of of ended) troubles.delete(own, { id: `${of}:${happening.subject}` })
+    const ended = begins ? (outcome === 'success' ? [begins.of] : []) : (ENDS[event.name] ?? [])
+    for (const of of ended) troubles.delete(own, { id: `${of}:${subjectOf(event)}` })
   }
 
   entries(): AttentionEntry[] {

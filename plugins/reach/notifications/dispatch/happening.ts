@@ -58,12 +58,25 @@ const SUBJECTS: Readonly<Record<string, readonly string[]>> = {
   tool: ['approval_id', 'session_id'],
 }
 
+const payloadOf = ({ payload }: StoredEvent) => (payload ?? {}) as Payload
+const familyOf = ({ name }: StoredEvent) => name.split('.', 1)[0] as string
+
+/** Id of the subject of an event. */
+export const subjectOf = (event: StoredEvent): string =>
+  textIn(payloadOf(event), ...(SUBJECTS[familyOf(event)] ?? [])) ?? event.subject ?? event.name
+
+/** Outcome of an event for its subject. */
+export function outcomeOf(event: StoredEvent): Happening['outcome'] {
+  const { outcome } = MEANINGS[event.name] ?? {}
+  return typeof outcome === 'function' ? outcome(payloadOf(event)) : outcome
+}
+
 /** The text and facts of an event, with the current names of its subjects. */
 export function happeningOf(kernel: K, event: StoredEvent): Happening {
-  const payload = (event.payload ?? {}) as Payload
+  const payload = payloadOf(event)
   const { needs, redact } = kernel
-  const family = event.name.split('.', 1)[0] as string
-  const subject = textIn(payload, ...(SUBJECTS[family] ?? [])) ?? event.subject ?? event.name
+  const family = familyOf(event)
+  const subject = subjectOf(event)
   const taskId = textIn(payload, 'task_id')
   const runId = textIn(payload, 'run_id')
   const run = runId === undefined ? undefined : needs.tasks.current?.run(runId)
@@ -84,13 +97,13 @@ export function happeningOf(kernel: K, event: StoredEvent): Happening {
     task: taskId,
     session: sessionId,
   }
-  const { severity = 'info', outcome } = meaning ?? {}
+  const { severity = 'info' } = meaning ?? {}
   const why = meaning?.why?.(payload)
   const level = typeof severity === 'function' ? severity(payload) : severity
   return {
     ...{ seq: event.seq, id: event.id, at: event.at, type: event.name },
     severity: level,
-    outcome: typeof outcome === 'function' ? outcome(payload) : outcome,
+    outcome: outcomeOf(event),
     ...{ subject, sessionId, taskId, runId, workspaceId, agentName: agent },
     facts: {
       severity: level,

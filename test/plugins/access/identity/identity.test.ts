@@ -5,6 +5,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { systemClock } from '../../../../kernel/plugin.js'
 import { makeFolder } from '../../../../plugins/access/identity/folder.js'
 import { isOwn } from '../../../../plugins/access/identity/own.js'
 import { audit, auth, identity, inTree } from '../../../../plugins/index.js'
@@ -31,9 +32,13 @@ async function begin(world: World, name: string): Promise<Agent> {
   return { id, at, env, socket: { socketPath: env.SVC_SOCKET ?? '' } }
 }
 
+/** Milliseconds that the clock of the daemon is ahead. */
+let aheadMs = 0
+
 test.before(async context => {
   const world = await openWorld({
     config: { http: { port: 0 } },
+    clock: { ...systemClock(), now: () => Date.now() + aheadMs },
     plugins: [auth, identity, audit],
     listen: ['socket', 'tcp'],
   })
@@ -162,6 +167,54 @@ test('a change by the operator for an agent is recorded as such, with the origin
   })
   const { entries: after } = (await world.kernel.request('GET', `/api/audit?subject=${plain.workspace.id}`)).body
   assert.is(after[0]?.on_behalf_of, undefined, 'who acts alone acts for nobody')
+})
+
+test('over a route that is not audited and runs no code, an event a minute stands for the requests of a caller for a session', async ({
+  world,
+  operator,
+  tcp,
+  ada,
+  bob,
+}) => {
+  const known = bearer(await tokenOf(world.home))
+  const recorded = async () => {
+    const { body } = await world.kernel.request('GET', '/api/audit?action=identity.acting_for&limit=1000')
+    return (body.entries as Record<string, string>[])
+      .filter(({ request }) => request?.includes('/prompt/queue/'))
+      .map(({ subject, origin, request }) => [subject, origin, request?.split(' ')[0]])
+      .reverse()
+  }
+  const remove = (where: object, { id, at }: Agent, agent: string) =>
+    ask(where, `${at}/prompt/queue/none`, { method: 'DELETE', headers: { ...named(id, agent), ...known } })
+  assert.is((await remove(operator, ada, 'ada')).status, 404)
+  await remove(operator, ada, 'ada')
+  const all = [[ada.id, 'uds', 'DELETE']]
+  assert.equal(await recorded(), all)
+  await remove(operator, bob, 'bob')
+  await remove(tcp, ada, 'ada')
+  all.push([bob.id, 'uds', 'DELETE'], [ada.id, 'http', 'DELETE'])
+  assert.equal(await recorded(), all, 'another session, and another door')
+  aheadMs += 59_000
+  await remove(operator, ada, 'ada')
+  assert.equal(await recorded(), all)
+  aheadMs += 2000
+  await remove(operator, ada, 'ada')
+  all.push([ada.id, 'uds', 'DELETE'])
+  assert.equal(await recorded(), all)
+  aheadMs = 0
+  await remove(operator, ada, 'ada')
+  all.push([ada.id, 'uds', 'DELETE'])
+  assert.equal(await recorded(), all, 'a clock that was set back')
+  const url = '/api/workspaces/resolve'
+  const before = (await world.kernel.request('GET', '/api/audit?action=identity.acting_for&limit=1000')).body.entries
+  for (const _ of [1, 2])
+    await ask(operator, url, {
+      method: 'POST',
+      headers: { ...named(ada.id, 'ada'), ...known },
+      body: { path: world.root },
+    })
+  const after = (await world.kernel.request('GET', '/api/audit?action=identity.acting_for&limit=1000')).body.entries
+  assert.is(after.length, before.length + 2, 'on other routes every request has its entry')
 })
 
 test('socket and token end with the session, and with the work open on them', async ({ world, tcp }) => {
