@@ -76,7 +76,7 @@ const SEQ_STRIDE = 100_000
 
 let kernel: Kernel
 const claimants: { session: SessionInfo; who: Who }[] = []
-const { signal } = new AbortController()
+const waiting = new AbortController()
 const service = () => own.needs.tasks as TaskService
 
 const handlers = {
@@ -100,7 +100,7 @@ const handlers = {
     const began = performance.now()
     await times(cycles, atOnce, async n => {
       const { session, who } = claimants[n] as (typeof claimants)[number]
-      const claim = await claims.next(session, who, { lease_seconds: LEASE_MS / 1000 }, signal)
+      const claim = await claims.next(session, who, { lease_seconds: LEASE_MS / 1000 }, waiting)
       if (!claim) throw new Error('there is nothing to claim')
       await leases.heartbeat(session, who, claim.run.id, undefined)
       await leases.complete(session, who, claim.run.id, {})
@@ -121,7 +121,7 @@ const handlers = {
     for (let n = 0; n < MIX.failed; n++) {
       await post(`/api/tasks/${await task({ max_attempts: 1 })}/start`)
       const { session, who } = claimants[0] as (typeof claimants)[number]
-      const claim = await service().claims.next(session, who, {}, signal)
+      const claim = await service().claims.next(session, who, {}, waiting)
       await service().leases.fail(session, who, claim?.run.id ?? '', { error: 'the tests do not pass' })
     }
     const first = await task()

@@ -57,7 +57,10 @@ export default definePlugin({
     contribute(Checks, service => [{ id: 'vault.secrets', category: 'vault', run: () => service.check() }]),
     contribute(StatusMembers, service => [{ path: 'health', read: () => service.health() }]),
   ],
-  hooks: { written: (service, t, written) => service.written(t, written) },
+  hooks: {
+    known: service => service.known(),
+    written: (service, t, written) => service.written(t, written),
+  },
   taps: [
     tap(
       Events,

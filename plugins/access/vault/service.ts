@@ -41,6 +41,8 @@ export class VaultService {
   readonly damaged = new Map<string, Damage>()
   readonly #keys: HeldKeys
   readonly #rotations = new Serial()
+  /** Names of events that report the end of an owner; undefined: not known yet. */
+  #ending: ReadonlySet<string> | undefined
   #hiding: Promise<void> | undefined
 
   /** Resolves `vault:…` references, for each consumer only its own. */
@@ -164,9 +166,16 @@ export class VaultService {
     this.#forgetOwned(t, deleted => 'record' in deleted && deleted.record === kind, id)
   }
 
+  /** Registries of a change are set. */
+  known(): void {
+    const all = this.kernel.collect(SecretOwners).map(({ entry }) => entry.deleted)
+    this.#ending = new Set(all.flatMap(deleted => (deleted && 'event' in deleted ? [deleted.event] : [])))
+  }
+
   /** Like {@link written}, for an owner whose deletion an event reports. */
   onEvent(t: Tx, { name, subject }: StoredEvent): undefined {
-    if (subject !== undefined) this.#forgetOwned(t, deleted => 'event' in deleted && deleted.event === name, subject)
+    if (subject === undefined || this.#ending?.has(name) === false) return
+    this.#forgetOwned(t, deleted => 'event' in deleted && deleted.event === name, subject)
   }
 
   #forgetOwned(t: Tx, isOf: (deleted: Deleted) => boolean, id: string): void {

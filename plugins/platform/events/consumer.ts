@@ -73,14 +73,16 @@ export class Consumer {
 
   async #next(): Promise<void> {
     const upTo = this.log.last
-    const gap = this.cursor === undefined ? undefined : this.#gap()
+    const newest = this.log.newest(this.#filter.name, this.position)
+    const recent = newest?.[0] && newest[0].at < this.#oldest ? undefined : newest
+    const gap = this.cursor === undefined || recent ? undefined : this.#gap()
     if (gap) {
       const { from, to } = gap.payload
       this.#report(`cursor ${this.cursor}`, `over 7 days behind; events ${from} to ${to} are skipped`)
       await this.#handAll([gap])
       return
     }
-    const page = await this.log.list({ ...this.#filter, after: this.position, limit: PAGE })
+    const page = await (recent ?? this.log.list({ ...this.#filter, after: this.position, limit: PAGE }))
     for (let n = 0; n < page.length; n += this.#atOnce)
       if (!(await this.#handAll(page.slice(n, n + this.#atOnce)))) return
     if (page.length < PAGE) this.position = Math.max(this.position, upTo)

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import * as v from 'valibot'
+import { Feed } from '../../../kernel/kit/feed.js'
 import { allowance } from '../../../kernel/kit/flood.js'
 import {
   type Consumer as Asking,
@@ -36,6 +37,8 @@ import { conditions, DAY_MS, type EventRow, eventOf, fromRow, newRow } from './r
 type Emitted = ReturnType<EventsApi['emit']>
 
 const PAGE = 200
+/** Maximum characters of a payload in memory. */
+const LARGEST_NEWEST = 8192
 const LARGEST_PAYLOAD = 256 * 1024
 const HOUR_MS = 3_600_000
 const VALUES = ', (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'
@@ -77,6 +80,8 @@ export class EventLog {
   readonly #waking = new Set<Consumer>()
   /** Calls consumers outside of the async context of an event's author: work for one request must not be attributed to another. */
   readonly #apart = AsyncLocalStorage.snapshot()
+  /** The newest durable events, for consumers that are not behind. */
+  readonly #newest = new Feed<EventRow>(PAGE)
   #durable: number
   #sweepDue: number
   #sweeping: Promise<void> | undefined
@@ -151,6 +156,7 @@ export class EventLog {
       const [{ id, name }, seq] = [row, seqs[n] as number]
       this.written?.check(t, eventOf(seq, row, payload))
       this.db.onDurable(t, () => {
+        if (seq > this.#durable && row.payload.length <= LARGEST_NEWEST) this.#newest.publish(seq, { seq, ...row })
         this.#durable = Math.max(this.#durable, seq)
         for (const consumer of this.#consumers) if (consumer.wants(seq, name)) this.#wake(consumer)
         if (seq >= this.#sweepDue) void this.sweep()
@@ -205,16 +211,11 @@ export class EventLog {
     const days = [filter.from, filter.to].map(day => Date.parse(/^\d{4}-\d\d-\d\d$/.test(day) ? day : '') / DAY_MS)
     if (!days.every(Number.isInteger)) throw KernelErrors.invalid_filter('from and to are days, YYYY-MM-DD')
     const { sql, params } = conditions(filter)
+    const counted = `SELECT day, name, sum(n) FROM (SELECT day, name, n FROM kernel_event_day WHERE day BETWEEN ? AND ?${sql}
+      UNION ALL SELECT at / ${DAY_MS} AS day, name, 1 FROM kernel_event WHERE seq <= ? AND at / ${DAY_MS} BETWEEN ? AND ?${sql}
+      ) GROUP BY day, name ORDER BY day, name`
     return this.db
-      .rows(
-        `SELECT day, name, sum(n) FROM (
-           SELECT day, name, n FROM kernel_event_day WHERE day BETWEEN ? AND ?${sql}
-           UNION ALL
-           SELECT at / ${DAY_MS} AS day, name, 1 FROM kernel_event
-           WHERE seq <= ? AND at / ${DAY_MS} BETWEEN ? AND ?${sql}
-         ) GROUP BY day, name ORDER BY day, name`,
-        [...days, ...params, this.#durable, ...days, ...params],
-      )
+      .rows(counted, [...days, ...params, this.#durable, ...days, ...params])
       .map(([day, name, n]) => ({ day: iso(Number(day) * DAY_MS).slice(0, 10), name: String(name), n: Number(n) }))
   }
 
@@ -234,22 +235,22 @@ export class EventLog {
     return this.db.all<EventRow>(page, [after, this.#durable, ...params, limit]).map(fromRow)
   }
 
+  /** Durable events after a position, from memory; undefined when some are only in the table. */
+  newest(name: string | undefined, after: number): StoredEvent[] | undefined {
+    const rows = this.#newest.between(after, this.#durable)
+    return rows?.flatMap(row => (name === undefined || row.name === name ? fromRow(row) : []))
+  }
+
   saveCursor(owner: string, name: string, seq: number): Promise<unknown> {
-    return this.db.tx(t =>
-      t.run(
-        `INSERT INTO kernel_cursor (owner, name, seq, updated_at) VALUES (?, ?, ?, ?)
-         ON CONFLICT (owner, name) DO UPDATE SET seq = excluded.seq, updated_at = excluded.updated_at`,
-        [owner, name, seq, this.clock.now()],
-      ),
-    )
+    const sql = `INSERT INTO kernel_cursor (owner, name, seq, updated_at) VALUES (?, ?, ?, ?)
+      ON CONFLICT (owner, name) DO UPDATE SET seq = excluded.seq, updated_at = excluded.updated_at`
+    return this.db.tx(t => t.run(sql, [owner, name, seq, this.clock.now()]))
   }
 
   /** See {@link EventsApi.retire}. An unused cursor would hold back events. */
   async retire(owner: string, name: string): Promise<boolean> {
-    const key = [owner, name]
-    if (!this.db.row('SELECT 1 FROM kernel_cursor WHERE owner = ? AND name = ?', key)) return false
-    await this.db.tx(t => t.run('DELETE FROM kernel_cursor WHERE owner = ? AND name = ?', key))
-    return true
+    const sql = 'DELETE FROM kernel_cursor WHERE owner = ? AND name = ?'
+    return (await this.db.tx(t => t.run(sql, [owner, name]))).changes > 0
   }
 
   /** Sweeps now and then every hour. */

@@ -67,10 +67,8 @@ export class Outbox {
     const { keepRows, chunkRows } = this.limits
     const upTo = Math.min(last - keepRows, this.#passed(last, now))
     const fits = this.db.row(
-      `SELECT count(*) FROM (
-         SELECT sum(octet_length(payload)) OVER (ORDER BY seq) AS bytes
-         FROM (SELECT seq, payload FROM kernel_event WHERE seq <= ? ORDER BY seq LIMIT +?)
-       ) WHERE bytes <= ${CHUNK_BYTES}`,
+      `SELECT count(*) FROM (SELECT sum(octet_length(payload)) OVER (ORDER BY seq) AS bytes
+         FROM (SELECT seq, payload FROM kernel_event WHERE seq <= ? ORDER BY seq LIMIT +?)) WHERE bytes <= ${CHUNK_BYTES}`,
       [upTo, chunkRows],
     )?.[0]
     const sql = 'SELECT * FROM kernel_event WHERE seq <= ? ORDER BY seq LIMIT +?'

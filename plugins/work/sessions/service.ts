@@ -60,6 +60,9 @@ export class SessionsService implements SessionsApi {
   readonly endings: Endings
   readonly wire: SessionWire
 
+  /** What other plugins see, by row: every request of an agent asks several times, and a changed row is a new one. */
+  readonly #infos = new WeakMap<SessionRow, SessionInfo>()
+
   constructor(private readonly kernel: K) {
     const own = kernel.hooks.of(points)
     this.stopped = own.stopped
@@ -111,7 +114,11 @@ export class SessionsService implements SessionsApi {
 
   get(id: string): SessionInfo | undefined {
     const row = this.context.table.get(id)
-    return row && infoOf(row)
+    const known = row && this.#infos.get(row)
+    if (row === undefined || known) return known
+    const info = infoOf(row)
+    this.#infos.set(row, info)
+    return info
   }
 
   async lookup(id: string): Promise<SessionInfo | undefined> {

@@ -41,9 +41,14 @@ export class Feeds {
     private readonly reading: Reading,
   ) {}
 
+  /** Whether there is any reader. */
+  isFollowed(): boolean {
+    return this.#shared.size > 0
+  }
+
   /** Called when a message is durable. */
   stored(seq: number): void {
-    if (this.#shared.size === 0) return
+    if (!this.isFollowed()) return
     const message = messages.get(this.kernel.db, { seq })
     if (!message) return
     const { workspaceId, channel } = message

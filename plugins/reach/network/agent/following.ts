@@ -72,6 +72,7 @@ export class Following {
 
   /** Wakes the followers of a run's conversation to check whether it ended. */
   runEnded(runId: string): void {
+    if (!this.feeds.isFollowed()) return
     const run = this.#run(runId)
     const followed = run && channelOfRun(run)
     if (followed) this.feeds.wake(followed)

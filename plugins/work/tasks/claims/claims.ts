@@ -25,6 +25,11 @@ import type { ClaimTokens } from './tokens.js'
 /** Interval in milliseconds in which a waiting claim asks whether the daemon still admits it. */
 const ADMIT_MS = 5000
 
+/** A caller that may wait; the signal aborts when it hangs up. */
+export interface Waiting {
+  readonly signal: AbortSignal
+}
+
 /** Gives runs to sessions, each under a lease. */
 export class Claims {
   constructor(
@@ -39,19 +44,22 @@ export class Claims {
     private readonly maxHeld: () => number,
   ) {}
 
-  /** Claims a run; undefined when the session can claim none. */
-  async next(session: SessionInfo, who: Who, body: ClaimNextBody, signal: AbortSignal): Promise<TaskClaim | undefined> {
+  /**
+   * Claims a run; undefined when the session can claim none.
+   * @param caller its signal is read by a claim that waits only, because making it costs every request
+   */
+  async next(session: SessionInfo, who: Who, body: ClaimNextBody, caller: Waiting): Promise<TaskClaim | undefined> {
     const tells = this.budgets.tells(session)
     const claimant = await this.#applyHooks({ ...this.#claimant(session, body), tells })
     const leaseMs = leaseOf(body.lease_seconds) ?? LIMITS.lease.byDefault
-    while (!signal.aborted) {
+    do {
       await this.core.kernel.needs.daemon.admit('task run claim')
       await this.budgets.learn(session.id)
       const { wakings } = this.core
       const claim = await this.#claim(claimant, who, leaseMs, body)
       if (claim || !body.wait) return claim
-      await this.core.untilClaimable(signal, wakings, ADMIT_MS)
-    }
+      await this.core.untilClaimable(caller.signal, wakings, ADMIT_MS)
+    } while (!caller.signal.aborted)
     throw KernelErrors.invalid_request('the caller disconnected')
   }
 

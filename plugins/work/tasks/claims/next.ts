@@ -5,7 +5,7 @@ import type { TaskCore } from '../core.js'
 import { leaseToWire, type RunRow, runTable } from '../runs/run-row.js'
 import { checkedKey } from '../tasks/write.js'
 import type { Who } from '../who.js'
-import { type Claims, claimToWire } from './claims.js'
+import { type Claims, claimToWire, type Waiting } from './claims.js'
 import type { Leases } from './leases.js'
 
 /**
@@ -24,7 +24,7 @@ export class CompleteAndNext {
     who: Who,
     id: string,
     { next, ...ending }: CompleteLeaseBody,
-    signal: AbortSignal,
+    caller: Waiting,
   ): Promise<CompleteLeaseReply> {
     if (!next) return { lease: await this.leases.complete(session, who, id, ending) }
     this.claims.check(session, next)
@@ -37,7 +37,7 @@ export class CompleteAndNext {
     const { durable } = before
       ? { durable: Promise.resolve(leaseToWire(before)) }
       : await this.#applied(begin => this.leases.complete(session, who, id, ending, { key, begin }))
-    const claiming = this.claims.next(session, who, next, signal)
+    const claiming = this.claims.next(session, who, next, caller)
     // The completion is awaited first.
     claiming.catch(() => {})
     const lease = await durable

@@ -86,9 +86,9 @@ export const claimRoutes = [
         DaemonErrors.home_held,
       ),
     ],
-    handle: async (service, { actor, headers, body, signal }) => {
-      const { session, who } = service.caller(actor, headers)
-      const claim = await service.claims.next(session, who, body ?? {}, signal)
+    handle: async (service, request) => {
+      const { session, who } = service.caller(request.actor, request.headers)
+      const claim = await service.claims.next(session, who, request.body ?? {}, request)
       return claim ? ok({ claim }) : noContent()
     },
   }),
@@ -143,9 +143,10 @@ export const claimRoutes = [
       tool('task_run_complete', WORKING, { tags: ['done'] }),
       throws(...HELD, task_invalid, task_result_required, AUTONOMY_CREATED_TASKS_UNKNOWN, AUTONOMY_LEASE_INVALID),
     ],
-    handle: async (service, { actor, headers, params, body, signal }) => {
-      const { session, who } = service.caller(actor, headers)
-      return ok(await service.completing.complete(session, who, params.run_id, body ?? {}, signal))
+    handle: async (service, request) => {
+      const { session, who } = service.caller(request.actor, request.headers)
+      const { params, body = {} } = request
+      return ok(await service.completing.complete(session, who, params.run_id, body, request))
     },
   }),
   route({

@@ -178,7 +178,7 @@ test('over a route that is not audited and runs no code, an event a minute stand
 }) => {
   const known = bearer(await tokenOf(world.home))
   const recorded = async () => {
-    const { body } = await world.kernel.request('GET', '/api/audit?action=identity.acting_for&limit=1000')
+    const { body } = await world.kernel.request('GET', '/api/audit?action=identity.acting_for&limit=100')
     return (body.entries as Record<string, string>[])
       .filter(({ request }) => request?.includes('/prompt/queue/'))
       .map(({ subject, origin, request }) => [subject, origin, request?.split(' ')[0]])
@@ -206,14 +206,14 @@ test('over a route that is not audited and runs no code, an event a minute stand
   all.push([ada.id, 'uds', 'DELETE'])
   assert.equal(await recorded(), all, 'a clock that was set back')
   const url = '/api/workspaces/resolve'
-  const before = (await world.kernel.request('GET', '/api/audit?action=identity.acting_for&limit=1000')).body.entries
+  const before = (await world.kernel.request('GET', '/api/audit?action=identity.acting_for&limit=100')).body.entries
   for (const _ of [1, 2])
     await ask(operator, url, {
       method: 'POST',
       headers: { ...named(ada.id, 'ada'), ...known },
       body: { path: world.root },
     })
-  const after = (await world.kernel.request('GET', '/api/audit?action=identity.acting_for&limit=1000')).body.entries
+  const after = (await world.kernel.request('GET', '/api/audit?action=identity.acting_for&limit=100')).body.entries
   assert.is(after.length, before.length + 2, 'on other routes every request has its entry')
 })
 
