@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Ids } from '../../../../kernel/plugin.js'
 import type { RunRow } from '../runs/run-row.js'
 
@@ -16,7 +16,7 @@ export class ClaimTokens {
   /** The hash of a new token, which is stored and shown. */
   make(): string {
     const token = `tclaim_${this.ids.hex(BYTES)}`
-    return `sha256:${createHash('sha256').update(token).digest('hex')}`
+    return `sha256:${hash('sha256', token)}`
   }
 
   /** Records the token of a claimed run. */

@@ -1,5 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import * as v from 'valibot'
+import { event } from '../../../../kernel/contract/surface.js'
 import { isGap, type StoredEvent } from '../../../../plugins/platform/events/api.js'
 import { VirtualClock } from '../../../../testing/virtual-clock.js'
 import { DAY, inFolder, Lost, Made, openLog, range, until } from './event-log.js'
@@ -320,6 +322,29 @@ test('a plain consumer far behind reads from the journal', () =>
     go()
     await atEnd(log, notices)
     assert.equal(notices, range(1, 600))
+  }))
+
+test('consumers that are not behind get every event in order, whatever its size, each with a payload of its own', () =>
+  withLog(async log => {
+    const Noted = event('thing.noted', v.object({ text: v.string() }))
+    const [plain, durable]: (readonly [number, number])[][] = [[], []]
+    const note = (notices: (readonly [number, number])[] | undefined) => (each: StoredEvent) => {
+      const payload = each.payload as { text: string }
+      notices?.push([each.seq, payload.text.length])
+      payload.text += 'changed by a consumer'
+    }
+    log.plugin('p').events.on('*', note(plain))
+    log.plugin('q').events.on({ cursor: 'main', type: '*' }, note(durable) as never)
+    const sizes = [1, 9000, 2, 20_000, 20_000, 3, ...range(10, 400)]
+    for (const size of sizes) {
+      const { seq } = await log.store.db.tx(t => log.log.emit(t, Noted, { text: 'x'.repeat(size) }))
+      if (seq % 7 === 0) await until(() => plain?.at(-1)?.[0] === seq && durable?.at(-1)?.[0] === seq)
+    }
+    await until(() => plain?.length === sizes.length && durable?.length === sizes.length)
+    assert.equal(
+      [plain, durable],
+      [1, 2].map(() => sizes.map((size, n) => [n + 1, size])),
+    )
   }))
 
 test('the sweep runs every hour, and its timer ends with the log', () =>
