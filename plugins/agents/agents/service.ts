@@ -1,5 +1,5 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
-import { type Actor, type Batch, type Fault, messageOf } from '../../../kernel/plugin.js'
+import { type Actor, type Batch, type Fault, JsonText, messageOf } from '../../../kernel/plugin.js'
 import type {
   Agent,
   AgentCatalogQuery,
@@ -47,6 +47,10 @@ const WARM_MS = 2000
 const AT_ONCE = 256
 /** Problems of files that a list contains. */
 const DIAGNOSTICS_SHOWN = 100
+
+const NO_SESSIONS = { active: 0, failed: 0, total: 0, runtime_seconds: 0 }
+
+type Entry = JsonText<AgentCatalogReply['agents'][number]>
 
 /** Agent definitions: files, records and built-in ones. */
 export class AgentsService implements AgentsApi {
@@ -156,7 +160,10 @@ export class AgentsService implements AgentsApi {
     }
   }
 
-  async catalog(query: AgentCatalogQuery, actor: Actor): Promise<AgentCatalogReply> {
+  async catalog(
+    query: AgentCatalogQuery,
+    actor: Actor,
+  ): Promise<Omit<AgentCatalogReply, 'agents'> & { agents: Entry[] }> {
     const workspace = await this.kernel.needs.workspaces.find(query.workspace)
     const [listing, resolve] = await Promise.all([this.#sources.view(workspace).listing(), this.#lateResolver()])
     const active = this.#activity(source => source.active(workspace.id))
@@ -164,10 +171,11 @@ export class AgentsService implements AgentsApi {
     const names = rows.map(({ definition }) => definition.name)
     const counts = this.#activity(source => source.counts(workspace.id, names))
     return {
-      agents: rows.map(({ definition }) => ({
-        agent: this.#wire.agent(definition, resolve(definition)),
-        sessions: counts && (counts.get(definition.name) ?? { active: 0, failed: 0, total: 0, runtime_seconds: 0 }),
-      })),
+      agents: rows.map(({ definition }) => {
+        const agent = this.#wire.text(definition, resolve(definition))
+        const sessions = counts && JSON.stringify(counts.get(definition.name) ?? NO_SESSIONS)
+        return new JsonText(`{"agent":${agent}${sessions === undefined ? '' : `,"sessions":${sessions}`}}`)
+      }),
       facets,
       page,
       sessions_available: active !== undefined && counts !== undefined,

@@ -8,6 +8,7 @@ import { effectiveRuntime, type Resolution } from './runtime.js'
 /** Wire forms of definitions, cached because lists of thousands are requested repeatedly. */
 export class WireCache {
   readonly #made = new WeakMap<AgentDefinition, { readonly resolution: Resolution; readonly agent: Agent }>()
+  readonly #texts = new WeakMap<Agent, string>()
 
   /** @param permissions default mode */
   constructor(
@@ -21,6 +22,16 @@ export class WireCache {
     const agent = agentToWire(definition, resolution, this.permissions, this.providers)
     this.#made.set(definition, { resolution, agent })
     return agent
+  }
+
+  /** The JSON of {@link agent}: most of the time of a page is for it. */
+  text(definition: AgentDefinition, resolution: Resolution): string {
+    const agent = this.agent(definition, resolution)
+    const known = this.#texts.get(agent)
+    if (known !== undefined) return known
+    const text = JSON.stringify(agent)
+    this.#texts.set(agent, text)
+    return text
   }
 }
 
