@@ -75,14 +75,16 @@ export class Consumer {
     const upTo = this.log.last
     const newest = this.log.newest(this.#filter.name, this.position)
     const recent = newest?.[0] && newest[0].at < this.#oldest ? undefined : newest
-    const gap = this.cursor === undefined || recent ? undefined : this.#gap()
+    // Without a gap, the next events of a durable cursor are in the table.
+    const kept = recent || this.cursor === undefined ? undefined : this.log.rows(this.#filter, this.position, PAGE)
+    const gap = kept && this.#gap(kept[0])
     if (gap) {
       const { from, to } = gap.payload
       this.#report(`cursor ${this.cursor}`, `over 7 days behind; events ${from} to ${to} are skipped`)
       await this.#handAll([gap])
       return
     }
-    const page = await (recent ?? this.log.list({ ...this.#filter, after: this.position, limit: PAGE }))
+    const page = recent ?? kept ?? (await this.log.list({ ...this.#filter, after: this.position, limit: PAGE }))
     for (let n = 0; n < page.length; n += this.#atOnce)
       if (!(await this.#handAll(page.slice(n, n + this.#atOnce)))) return
     if (page.length < PAGE) this.position = Math.max(this.position, upTo)
@@ -130,11 +132,10 @@ export class Consumer {
   }
 
   /** The gap to report when the next event is too old or may have left the table. */
-  #gap(): GapEvent | undefined {
+  #gap(next: StoredEvent | undefined): GapEvent | undefined {
     const { db, clock, ids } = this.log
     const from = this.position + 1
     const away = Math.max(0, this.log.first() - from)
-    const next = this.log.rows(this.#filter, this.position, 1)[0]
     if (away === 0 && !(next && next.at < this.#oldest)) return undefined
     // The clock may be set back: events that are certainly lost are skipped regardless of the times of others.
     const lost = away > 0 ? this.position + away : next?.seq

@@ -6,7 +6,7 @@ import type { DefinitionRecord } from './definitions.js'
 import { decodeJob, JobKind, type JobRecord, jobProblem } from './job-kind.js'
 import { admitOccurrence, planOccurrence } from './jobs/plan.js'
 import type { K } from './needs.js'
-import { type Limits, limitOf, retryDelay, type Skip, skipOf, slotSkip } from './runs/room.js'
+import { type Limits, limitOf, retryDelay, type Skip, type SlotBook, skipOf, slotSkip, windowOf } from './runs/room.js'
 import { workspaceOf } from './runs/run-place.js'
 import { type RunOf, type RunRow, runOf } from './runs/run-row.js'
 import type { RunStore } from './runs/runs.js'
@@ -45,7 +45,7 @@ export interface TriggerFire {
   readonly metadata: Readonly<Record<string, unknown>>
   /** Reason to skip it regardless of the limits. */
   readonly skip?: Skip | undefined
-  /** {@link Claims.room} was already checked in this transaction. */
+  /** {@link Claims.room} was already checked for this run in this transaction. */
   readonly hasRoom?: boolean | undefined
 }
 
@@ -203,9 +203,10 @@ export class Claims {
    * Returns undefined when it was claimed before.
    */
   fired(t: Tx, trigger: TriggerRecord, fire: TriggerFire): RunRow | undefined {
-    if (this.runs.has(fire.id)) return undefined
     const of = { triggerId: trigger.id }
-    const skip = fire.skip ?? (fire.hasRoom ? undefined : this.#skip(trigger, of))
+    const book = fire.hasRoom ? undefined : this.#book(trigger, of, fire.id)
+    if (book?.isKnown) return undefined
+    const skip = fire.skip ?? (book && this.#skip(trigger, of, book))
     return this.runs.insert(t, {
       ...of,
       id: fire.id,
@@ -222,12 +223,15 @@ export class Claims {
     })
   }
 
-  /** Checks the limits. Throws 409 `concurrency_limit`, 409 `fire_limit`. */
-  room(definition: DefinitionRecord, of: RunOf): void {
-    if (this.runs.openCount() >= this.limits.maxConcurrent) throw AutomationErrors.concurrency_limit()
+  /**
+   * Checks the limits. Throws 409 `concurrency_limit`, 409 `fire_limit`. False when the run of a trigger was claimed before.
+   */
+  room(definition: DefinitionRecord, of: RunOf, run?: string): boolean {
+    const book = this.#book(definition, of, run)
+    if (book.openCount() >= this.limits.maxConcurrent) throw AutomationErrors.concurrency_limit()
     const now = this.kernel.clock.now()
-    const limit = limitOf(definition.spec, of, now, this.limits, this.runs)
-    if (limit.freeAt === undefined) return
+    const limit = limitOf(definition.spec, of, now, this.limits, book)
+    if (limit.freeAt === undefined) return !book.isKnown
     throw AutomationErrors.fire_limit(
       `fire limit reached: ${'jobId' in of ? 'job' : 'trigger'} ${definition.spec.name} ran ${limit.max} times within ${limit.window}; wait or raise its fire_limit`,
       { retryAfter: Math.max(1, Math.ceil((limit.freeAt - now) / 1000)) },
@@ -264,10 +268,14 @@ export class Claims {
   }
 
   /** Reason for which a run cannot start now. A job also waits for its previous run. */
-  #skip({ spec }: DefinitionRecord, of: RunOf): Skip | undefined {
+  #skip(definition: DefinitionRecord, of: RunOf, book: SlotBook = this.#book(definition, of)): Skip | undefined {
     const { limits, runs } = this
-    const limit = limitOf(spec, of, this.kernel.clock.now(), limits, runs)
-    return skipOf('jobId' in of && runs.openOf(of.jobId) > 0, limit, limits, runs)
+    const limit = limitOf(definition.spec, of, this.kernel.clock.now(), limits, book)
+    return skipOf('jobId' in of && runs.openOf(of.jobId) > 0, limit, limits, book)
+  }
+
+  #book({ spec }: DefinitionRecord, of: RunOf, run?: string) {
+    return this.runs.claimed(of, windowOf(spec, this.limits), this.kernel.clock.now(), run)
   }
 }
 

@@ -1,4 +1,4 @@
-import { Fault, type Gate, messageOf, type Pipeline, within } from '../../../kernel/plugin.js'
+import { Fault, type Gate, messageOf, type Pipeline, type Tx, within } from '../../../kernel/plugin.js'
 import type { StopReason, TurnOutcome } from '../sessions/api.js'
 import type { Fire, FirePrompt } from './api.js'
 import type { Claims } from './claim.js'
@@ -11,16 +11,17 @@ import { type Ending, unsupported } from './runs/ending.js'
 import { retryDelay } from './runs/room.js'
 import { openWorkspaceOf } from './runs/run-place.js'
 import { isFinal, type RunRow } from './runs/run-row.js'
-import type { RunStore } from './runs/runs.js'
+import { RunChanged, type RunStore } from './runs/runs.js'
 
 /** Failure code of a run whose session asked a question that expired. */
 export const QUESTION_EXPIRED = 'question_expired'
 /** How long a session may take to end after its turn before the run counts as failed. */
 const STOP_MS = 10_000
 
-/** A dispatch in progress, with the session of its current attempt. */
+/** A dispatch in progress, with the session of its current attempt and the run as it was written last. */
 interface Active {
   session?: string
+  run?: RunRow
 }
 
 /** Starts sessions for claimed runs and records how they end. */
@@ -102,6 +103,7 @@ export class Dispatcher {
 
   async #attempt(run: RunRow, definition: DefinitionRecord, active: Active): Promise<Ending> {
     let ending: Ending
+    delete active.run
     await this.pace.pass()
     try {
       ending = await this.#session(run, definition, active)
@@ -109,16 +111,26 @@ export class Dispatcher {
       ending = this.#closing.signal.aborted ? shutdown : { status: 'failed', error: describe(error) }
     }
     await this.pace.pass()
-    await this.kernel.db.tx(t => {
+    const { task } = ending
+    const more = { error: ending.error, ...(task ? { task } : {}) }
+    await this.#write(active.run ?? run, (t, row) => {
       // The run outlives its definition, so the row exists. A final state is never overwritten.
-      const now = this.runs.get(run.id)
-      if (!now || isFinal(now.status)) return
-      const { task } = ending
-      this.runs.move(t, now, ending.status, { error: ending.error, ...(task ? { task } : {}) })
+      if (!row || isFinal(row.status)) return
+      this.runs.move(t, row, ending.status, more)
       if ((ending.status === 'completed' || ending.status === 'delegated') && run.trigger_id === null)
         this.claims.completed(t, run.job_id)
     })
     return ending
+  }
+
+  /** Changes the run as it was read last; reads it again only when it has changed since. */
+  async #write<T>(last: RunRow, change: (t: Tx, row: RunRow | undefined) => T): Promise<T> {
+    try {
+      return await this.kernel.db.tx(t => change(t, last))
+    } catch (error) {
+      if (!(error instanceof RunChanged)) throw error
+      return this.kernel.db.tx(t => change(t, this.runs.get(last.id)))
+    }
   }
 
   async #session(run: RunRow, definition: DefinitionRecord, active: Active): Promise<Ending> {
@@ -154,7 +166,10 @@ export class Dispatcher {
     })
     active.session = session.id
     await this.pace.pass()
-    const started = await this.kernel.db.tx(t => this.runs.move(t, run.id, 'running', { sessionId: session.id }))
+    const started = await this.#write(run, (t, row) =>
+      this.runs.move(t, row ?? run.id, 'running', { sessionId: session.id }),
+    )
+    active.run = started
     const outcome = await this.#turn(session.id, prompt, started.event)
     const ending =
       this.#closing.signal.aborted && outcome.status !== 'completed' ? shutdown : this.#ending(session.id, outcome)

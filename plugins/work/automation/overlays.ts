@@ -8,6 +8,9 @@ export const triggerOverlayTable = `CREATE TABLE automation_trigger_overlay (
 
 /** The `enabled` overlays of definitions from the configuration and packages. */
 export class Overlays {
+  /** All overlays, in memory: a delivery asks for that of its trigger, and changes are rare. */
+  #known: ReadonlyMap<string, boolean> | undefined
+
   /** @param table of columns job, enabled and updated_at */
   constructor(
     private readonly kernel: K,
@@ -15,20 +18,23 @@ export class Overlays {
     private readonly kind: string,
   ) {}
 
-  /** Whether the definition is enabled, with its overlay applied. Pass `all` to avoid one query per definition. */
-  enabled({ id, spec }: StoredRecord<{ readonly enabled: boolean }>, all?: ReadonlyMap<string, boolean>): boolean {
-    if (all) return all.get(id) ?? spec.enabled
-    const row = this.kernel.db.row(`SELECT enabled FROM ${this.table} WHERE job = ?`, [id])
-    return row ? row[0] === 1 : spec.enabled
+  /** Whether the definition is enabled, with its overlay applied. */
+  enabled({ id, spec }: StoredRecord<{ readonly enabled: boolean }>, all = this.all()): boolean {
+    return all.get(id) ?? spec.enabled
   }
 
   /** All overlays; there are few. */
   all(): ReadonlyMap<string, boolean> {
-    const rows = this.kernel.db.rows(`SELECT job, enabled FROM ${this.table}`)
-    return new Map(rows.map(([id, enabled]: SqlValue[]) => [String(id), enabled === 1]))
+    this.#known ??= new Map(
+      this.kernel.db
+        .rows(`SELECT job, enabled FROM ${this.table}`)
+        .map(([id, enabled]: SqlValue[]) => [String(id), enabled === 1]),
+    )
+    return this.#known
   }
 
   set(t: Tx, id: string, enabled: boolean): void {
+    this.#forget()
     t.run(
       `INSERT INTO ${this.table} (job, enabled, updated_at) VALUES (?, ?, ?)
        ON CONFLICT (job) DO UPDATE SET enabled = excluded.enabled, updated_at = excluded.updated_at`,
@@ -37,7 +43,16 @@ export class Overlays {
   }
 
   remove(t: Tx, id: string): void {
+    this.#forget()
     t.run(`DELETE FROM ${this.table} WHERE job = ?`, [id])
+  }
+
+  /** Again after the transaction, which is synchronous: what its own reads have kept may have been rolled back. */
+  #forget(): void {
+    this.#known = undefined
+    queueMicrotask(() => {
+      this.#known = undefined
+    })
   }
 
   /** Removes overlays of deleted definitions; there are few. */

@@ -21,6 +21,9 @@ export interface RunBook {
   counted(of: RunOf, window: number, now: number): { readonly count: number; readonly oldest: number }
 }
 
+/** The runs that limit a claim. */
+export type SlotBook = Pick<RunBook, 'openCount' | 'counted'>
+
 /** Limits shared by all definitions. */
 export interface Limits {
   /** IANA time zone of cron expressions. */
@@ -40,12 +43,16 @@ export interface Limited {
 /** The effective fire limit. When it is reached, `freeAt` is the time at which the next run may start (epoch milliseconds). */
 export type ReachedLimit = FireLimit & { readonly freeAt?: number | undefined }
 
-export function limitOf(spec: Limited, of: RunOf, now: number, limits: Limits, runs: RunBook): ReachedLimit {
+export function limitOf(spec: Limited, of: RunOf, now: number, limits: Limits, runs: SlotBook): ReachedLimit {
   const limit = spec.fire_limit ?? limits.fireLimit
-  const window = durationMs(limit.window) ?? 0
+  const window = windowOf(spec, limits)
   const { count, oldest } = runs.counted(of, window, now)
   return count < limit.max ? limit : { ...limit, freeAt: oldest + window }
 }
+
+/** Milliseconds in which the fire limit counts runs. */
+export const windowOf = (spec: Limited, limits: Limits): number =>
+  durationMs((spec.fire_limit ?? limits.fireLimit).window) ?? 0
 
 export const SELF_OVERLAP: Skip = { reason: 'self_overlap', text: 'the previous run of this job is still running' }
 
@@ -72,7 +79,7 @@ export const mustWait = (limits: Limits, runs: RunBook): boolean =>
   runs.openCount() >= limits.maxConcurrent || runs.waitingCount() > 0
 
 /** Reason for which a run that cannot wait cannot start now; undefined when it can. */
-export function skipOf(overlaps: boolean, limit: ReachedLimit, limits: Limits, runs: RunBook): Skip | undefined {
+export function skipOf(overlaps: boolean, limit: ReachedLimit, limits: Limits, runs: SlotBook): Skip | undefined {
   if (overlaps) return SELF_OVERLAP
   return fireSkip(limit) ?? (runs.openCount() >= limits.maxConcurrent ? slotSkip(limits) : undefined)
 }

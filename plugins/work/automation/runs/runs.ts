@@ -5,7 +5,7 @@ import { archivedRuns } from '../archive/table.js'
 import type { K } from '../needs.js'
 import { EveryNth } from './every-nth.js'
 import type { LeftSessions } from './left-sessions.js'
-import type { RunBook } from './room.js'
+import type { RunBook, SlotBook } from './room.js'
 import { queryRuns, type RunFilter } from './run-query.js'
 import {
   columnOf,
@@ -35,6 +35,15 @@ export const OPEN_COUNT =
 
 /** Prune once per this many ended runs of a definition, so up to that many more than {@link KEPT_RUNS} may exist. */
 const PRUNED_EVERY = 32
+
+/** {@link RunStore.openCount}, {@link RunStore.counted} and whether a run of a trigger exists. */
+const countsSql = (column: string) => `SELECT count(*), min(started_at), (${OPEN_COUNT}),
+    EXISTS (SELECT 1 FROM automation_run WHERE id = ?)
+  FROM automation_run
+  WHERE ${column} = ? AND started_at > ? AND started_at <= ? AND status <> 'canceled' AND wait_until IS NULL`
+
+/** A run changed after it was read. */
+export class RunChanged extends Error {}
 
 /** A run to insert. A run inserted as `canceled` is a skip. */
 export type NewRun = RunOf & {
@@ -99,6 +108,14 @@ export class RunStore implements RunBook {
 
   openCount(): number {
     return Number(this.kernel.db.row(OPEN_COUNT)?.[0] ?? 0)
+  }
+
+  /** What limits a claim, in one read. `isKnown`: the run is in the catalog, where all runs of triggers stay. */
+  claimed(of: RunOf, window: number, now: number, run = ''): SlotBook & { readonly isKnown: boolean } {
+    const [column, id] = columnOf(of)
+    const row = this.kernel.db.row(countsSql(column), [run, id, now - window, now])
+    const [count = 0, oldest = 0, open = 0, isKnown = 0] = (row ?? []).map(Number)
+    return { counted: () => ({ count, oldest }), openCount: () => open, isKnown: isKnown === 1 }
   }
 
   waitingCount(): number {
@@ -181,7 +198,7 @@ export class RunStore implements RunBook {
 
   /**
    * Moves a run to its next state and emits the event. Throws when {@link RUN_TRANSITIONS} does not allow it.
-   * @param run the id, or the row as read in this transaction
+   * @param run the id, or the row as it was read; throws {@link RunChanged} when the run has changed since
    */
   move(
     t: Tx,
@@ -219,7 +236,9 @@ export class RunStore implements RunBook {
       task_id: more.task?.id ?? null,
       task_run_id: more.task?.run ?? null,
     }
-    runs.update(t, { seq: before.seq }, change)
+    // Every change has an event of its own.
+    if (runs.update(t, { seq: before.seq, event: before.event }, change) === 0)
+      throw new RunChanged(`run ${id} changed`)
     if (isFinal(to)) {
       this.#prune(t, runOf(before))
       this.kernel.db.onDurable(t, () => this.slotFreed(before.job_id))

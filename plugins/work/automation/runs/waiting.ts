@@ -88,10 +88,12 @@ export class WaitingRuns {
   async #all(): Promise<void> {
     const { clock, log } = this.kernel
     let wait = LONGEST_MS
+    let isEmpty = false
     while (this.#again && this.#open) {
       this.#again = false
       try {
-        if (this.work.rows.nextWaitEnd() === undefined) break
+        isEmpty = this.work.rows.nextWaitEnd() === undefined
+        if (isEmpty) break
         for (const admission of await this.work.claims.admit()) {
           if (admission.outcome === 'admitted') this.work.dispatcher.start(admission.run, admission.job)
         }
@@ -101,7 +103,7 @@ export class WaitingRuns {
       }
     }
     this.#timer?.cancel()
-    const next = this.work.rows.nextWaitEnd()
+    const next = isEmpty ? undefined : this.work.rows.nextWaitEnd()
     if (next === undefined || !this.#open) return
     const ms = Math.max(1, Math.min(wait, next - clock.now()))
     this.#timer = clock.timeout(ms, () => void this.check(), { unref: true })

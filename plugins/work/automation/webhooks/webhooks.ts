@@ -116,9 +116,6 @@ export class Webhooks {
     if (signed.at !== undefined && Math.abs(now - signed.at) > signed.freshMs) throw stale(signed.freshMs)
     if (isOf(scheme.challenge, members)) return { matched: 0, runs: [], ...challengeOf(scheme, members) }
     if (!this.work.enabled) throw AutomationErrors.automation_disabled()
-    const refusal = await this.kernel.needs.disk.refusal()
-    if (refusal) throw refusal
-    await this.kernel.needs.daemon.admit('automation run')
     const envelope: Envelope = {
       kind: 'webhook',
       source: 'webhook',
@@ -130,24 +127,25 @@ export class Webhooks {
     const keys = signed.keys.map(key => createHash('sha256').update(key).digest('hex'))
     const fires = !isTest && matches(trigger, envelope)
     // A duplicate is refused by a read: a transaction that is undone would cost as much as a run.
-    if (fires && this.#find(delivery)?.id === trigger.id && this.#isKnown(trigger.id, keys, now))
+    if (fires && this.#isKnown(trigger.id, keys, now) && this.#find(delivery)?.id === trigger.id)
       throw AutomationErrors.webhook_replayed()
+    const refusal = await this.kernel.needs.disk.refusal()
+    if (refusal) throw refusal
+    await this.kernel.needs.daemon.admit('automation run')
     const taken = await this.kernel.db.tx(t => {
       const present = this.#find(delivery)
       if (present?.id !== trigger.id || present.version !== trigger.version) return undefined
       // A delivery without a match is not remembered: after a fix of the filter, the sender can repeat it.
       if (!fires) return {}
       this.#once(t, trigger.id, keys, signed.until)
-      this.work.claims.room(trigger, { triggerId: trigger.id })
+      const id = runId(trigger.id, `webhook|${keys[0]}|${signed.until}`)
+      // The keys had expired and the clock was set back: the run ID still identifies the duplicate.
+      if (!this.work.claims.room(trigger, { triggerId: trigger.id }, id)) throw AutomationErrors.webhook_replayed()
       const { prompt, skip } = promptOf(trigger, envelope, 1)
       const { actor, cause } = delivery
       const metadata = { activation: 'webhook' }
-      const id = runId(trigger.id, `webhook|${keys[0]}|${signed.until}`)
       const fire = { id, prompt, skip, actor, cause, depth: 1, metadata, hasRoom: true }
-      const run = this.work.claims.fired(t, trigger, fire)
-      // The keys had expired and the clock was set back: the run ID still identifies the duplicate.
-      if (!run) throw AutomationErrors.webhook_replayed()
-      return { run }
+      return { run: this.work.claims.fired(t, trigger, fire) }
     })
     if (!taken) return undefined
     const { run } = taken

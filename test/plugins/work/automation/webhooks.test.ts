@@ -98,20 +98,43 @@ test('a replayed delivery is refused without a write', async () => {
   const headers = own('{}', b.clock.now())
   assert.is((await b.post(hook.webhook_endpoint, '{}', headers)).status, 200)
   await b.until(async () => (await b.runsOf(hook.id))[0]?.ended_at, 'it ran')
-  const written: string[] = []
-  const { rows } = Prepared.prototype
-  Prepared.prototype.rows = function (params, limit) {
-    if (this.verdict.writes && this.sql.includes('automation_')) written.push(this.sql)
-    return rows.call(this, params, limit)
-  }
-  try {
+  const ran = await statementsOf(async () => {
     assert.equal(coded(await b.post(hook.webhook_endpoint, '{}', headers)), [409, 'webhook_replayed'])
-  } finally {
-    Prepared.prototype.rows = rows
-  }
-  assert.equal(written, [])
+  })
+  assert.equal(
+    ran.map(sql => sql.split(' WHERE')[0]),
+    ['SELECT 1 FROM automation_webhook_delivery'],
+  )
   await b.end()
 })
+
+test('an accepted delivery and its run take a small number of statements', async () => {
+  const b = await open()
+  const hook = await b.hook()
+  // The first delivery reads what is kept in memory afterwards, and prunes.
+  assert.is((await b.send(hook.webhook_endpoint, '1')).status, 200)
+  await b.until(async () => (await b.runsOf(hook.id))[0]?.ended_at, 'it ran')
+  const changes = (ran: readonly string[]) => ran.filter(sql => sql.startsWith('UPDATE automation_run'))
+  const ran = await statementsOf(async found => {
+    assert.is((await b.send(hook.webhook_endpoint, '2')).status, 200)
+    await b.until(() => changes(found).length === 2, 'its run has started and ended')
+  })
+  // The replay key is read and written, the limits are read, and the run is written three times.
+  assert.ok(ran.length <= 6, ran.join('\n'))
+  await b.end()
+})
+
+/** The SQL statements on the tables of automation that run during the work. */
+async function statementsOf(work: (found: readonly string[]) => Promise<unknown>): Promise<string[]> {
+  const { rows } = Prepared.prototype
+  const found: string[] = []
+  Prepared.prototype.rows = function (...given) {
+    if (this.sql.includes('automation_')) found.push(this.sql)
+    return rows.apply(this, given)
+  }
+  await work(found).finally(() => Object.assign(Prepared.prototype, { rows }))
+  return found
+}
 
 type Headers = Readonly<Record<string, string>>
 const SIGNATURE = 'x-service-webhook-signature'
