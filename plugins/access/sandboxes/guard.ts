@@ -26,29 +26,34 @@ export async function guard(
   root: string,
   paths: readonly string[],
 ): Promise<{ mounts: Mount[]; guard: Guard; places: string[] }> {
-  const mounts: Mount[] = []
-  const absent: string[] = []
-  const links: (readonly [string, string])[] = []
-  for (const wanted of new Set(paths)) {
-    const parts = wanted.split('/')
-    for (let length = 1; length <= parts.length; length++) {
-      const relative = parts.slice(0, length).join('/')
-      const location = path.join(root, relative)
-      const found = await lstat(location).catch(() => undefined)
-      if (!found) {
-        absent.push(wanted)
-        break
-      }
-      if (found.isSymbolicLink()) {
-        links.push([relative, await readlink(location)])
-        break
-      }
-      const isLast = length === parts.length || !found.isDirectory()
-      mounts.push({ kind: isLast ? 'read' : 'write', path: location })
-      if (isLast) break
-    }
-  }
+  const all = await Promise.all([...new Set(paths)].map(wanted => stateOf(root, wanted)))
+  const mounts = all.flatMap(one => one.mounts)
+  const absent = all.flatMap(one => one.absent)
+  const links = all.flatMap(one => one.links)
   return { mounts, guard: { root, absent, links }, places: paths.map(wanted => path.join(root, wanted)) }
+}
+
+/** The part of a guard, and the mounts, for one path. */
+async function stateOf(root: string, wanted: string) {
+  const state = { mounts: [] as Mount[], absent: [] as string[], links: [] as (readonly [string, string])[] }
+  const parts = wanted.split('/')
+  for (let length = 1; length <= parts.length; length++) {
+    const relative = parts.slice(0, length).join('/')
+    const location = path.join(root, relative)
+    const found = await lstat(location).catch(() => undefined)
+    if (!found) {
+      state.absent.push(wanted)
+      break
+    }
+    if (found.isSymbolicLink()) {
+      state.links.push([relative, await readlink(location)])
+      break
+    }
+    const isLast = length === parts.length || !found.isDirectory()
+    state.mounts.push({ kind: isLast ? 'read' : 'write', path: location })
+    if (isLast) break
+  }
+  return state
 }
 
 /** Paths below a git folder that can make git run code. */

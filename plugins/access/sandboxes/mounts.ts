@@ -46,12 +46,6 @@ export const showing = (
     ...kept.map((folder): Mount => ({ kind: 'write', path: folder })),
   ])
 
-/** Whether a file is visible through these mounts. */
-export function isSeen(mounts: readonly Mount[], file: string): boolean {
-  const over = inOrder(mounts).findLast(mount => contains(mount.path, file))
-  return over?.kind === 'read' || over?.kind === 'write'
-}
-
 /** The visibility of files through these mounts: writable or readable on the host, private to the sandbox (`own`), or hidden. */
 export function sightOf(mounts: readonly Mount[]): (file: string) => 'write' | 'read' | 'own' | undefined {
   const ordered = inOrder(mounts)

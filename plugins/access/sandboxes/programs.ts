@@ -33,33 +33,43 @@ export interface ProgramSearch {
 
 interface SearchContext extends Pick<ProgramSearch, 'cwd' | 'writable'> {
   readonly search: readonly string[]
+  /** Mounts by level and file: several programs have the same interpreter. */
+  readonly known: Map<string, Promise<Mount[]>>
   isWide(folder: string): boolean
 }
 
 /**
- * Read mounts that a program needs: its file, its package, its interpreter, programs that a shell script executes, and the folders
- * of PATH.
+ * Read mounts that programs need: their files, their packages, their interpreters, programs that a shell script executes, and the
+ * folders of PATH. The files are looked for at once, because the start of a session waits for them.
  */
 export async function programMounts(
-  argv: readonly string[],
+  commands: readonly (readonly string[])[],
   { cwd, env, closed, writable }: ProgramSearch,
 ): Promise<Mount[]> {
   const search = (env.PATH ?? '').split(path.delimiter).filter(folder => path.isAbsolute(folder))
   const isWide = (folder: string) => closed.some(closedFolder => contains(folder, closedFolder))
-  const mounts: Mount[] = []
-  for (const folder of search) {
+  const context = { search, cwd, writable, isWide, known: new Map<string, Promise<Mount[]>>() }
+  const folders = search.map(async (folder): Promise<Mount[]> => {
     const real = await realpath(folder).catch(() => undefined)
-    if (real === undefined || isWide(real)) continue
-    mounts.push({ kind: 'read', path: real }, ...(await linkAt(folder, real)))
-  }
-  const [command = '', ...rest] = argv
-  const files = [await found(command, search, cwd), ...rest.filter(word => path.isAbsolute(word))]
-  for (const file of files)
-    if (file !== undefined) mounts.push(...(await fileMounts(file, { search, cwd, writable, isWide })))
-  return mounts
+    if (real === undefined || isWide(real)) return []
+    return [{ kind: 'read', path: real }, ...(await linkAt(folder, real))]
+  })
+  const programs = commands.map(async ([command = '', ...rest]) => {
+    const files = [await found(command, search, cwd), ...rest.filter(word => path.isAbsolute(word))]
+    const wanted = files.filter(file => file !== undefined)
+    return (await Promise.all(wanted.map(file => fileMounts(file, context)))).flat()
+  })
+  return (await Promise.all([...folders, ...programs])).flat()
 }
 
-async function fileMounts(file: string, context: SearchContext, level = 0): Promise<Mount[]> {
+function fileMounts(file: string, context: SearchContext, level = 0): Promise<Mount[]> {
+  const key = `${level} ${file}`
+  const known = context.known.get(key) ?? mountsOf(file, context, level)
+  context.known.set(key, known)
+  return known
+}
+
+async function mountsOf(file: string, context: SearchContext, level: number): Promise<Mount[]> {
   const real = await realpath(file).catch(() => undefined)
   if (real === undefined || !(await stat(real).catch(() => undefined))?.isFile()) return []
   const packageRoot = await packageOf(real, context.isWide)

@@ -1,8 +1,9 @@
+import { lstatSync } from 'node:fs'
 import { lstat, mkdir, readlink, realpath } from 'node:fs/promises'
 import path from 'node:path'
 import type { Provider } from '../../agents/providers/api.js'
 import { type Guard, gitPaths, guard, worktreeOf } from './guard.js'
-import { contains, inOrder, isSeen, type Mount } from './mounts.js'
+import { contains, inOrder, type Mount, sightOf } from './mounts.js'
 import { programMounts, unwrapped } from './programs.js'
 
 /** Programs, libraries and configuration of the system. */
@@ -70,29 +71,40 @@ export async function viewOf(input: ViewInput): Promise<View> {
   const { roots, daemonHome, bin, socket } = input
   const { argv, env: assigned } = unwrapped(input.argv)
   const env = { ...input.env, ...assigned }
-  const home = await real(env.HOME ?? input.userHome)
-  const homes = [...new Set([await real(input.userHome), home, await real(daemonHome)])]
+  const [home, userHome, ownHome] = await Promise.all([
+    real(env.HOME ?? input.userHome),
+    real(input.userHome),
+    real(daemonHome),
+  ])
+  const homes = [...new Set([userHome, home, ownHome])]
   const empty = [...EMPTY, ...homes.filter(folder => folder !== '/')]
   const provider = input.programOf(argv) ?? input.provider
 
+  const [system, own] = await Promise.all([systemMounts(), ownFiles(provider, home, env, daemonHome)])
   const base: Mount[] = [
-    ...(await systemMounts()),
+    ...system,
     ...empty.map((folder): Mount => ({ kind: 'empty', path: folder })),
     ...roots.map((root): Mount => ({ kind: 'write', path: root })),
   ]
-  const own = await ownFiles(provider, home, env, daemonHome)
   const writable = [...roots, ...own.mounts.flatMap(({ kind, path: folder }) => (kind === 'write' ? [folder] : []))]
   const search = { cwd: input.cwd, env, closed: [...empty, '/'], writable }
-  const programs = [
-    ...(await programMounts(input.argv.slice(0, 1), search)),
-    ...(await programMounts(argv, search)),
-    ...(await Promise.all(serverCommands(input.mcpServers).map(line => programMounts(line, search)))).flat(),
-    ...(bin === undefined ? [] : await programMounts([path.join(bin, 'svc')], search)),
-  ].filter(mount => !isSeen(base, mount.path) && !roots.includes(mount.path))
+  const commands = [
+    input.argv.slice(0, 1),
+    argv,
+    ...serverCommands(input.mcpServers),
+    ...(bin === undefined ? [] : [[path.join(bin, 'svc')]]),
+  ]
+  const [found, guarded] = await Promise.all([programMounts(commands, search), guardsOf(input, roots, own.guards)])
+  const seenIn = (mounts: readonly Mount[]) => {
+    const sight = sightOf(mounts)
+    return (file: string) => ['read', 'write'].includes(sight(file) ?? '')
+  }
+  const isSystem = seenIn(base)
+  const programs = found.filter(mount => !isSystem(mount.path) && !roots.includes(mount.path))
   const visible = [...base, ...own.mounts, ...programs]
-  const foreign = input.workspaces.filter(root => !roots.some(mine => contains(mine, root)) && isSeen(visible, root))
+  const isVisible = seenIn(visible)
+  const foreign = input.workspaces.filter(root => !roots.some(mine => contains(mine, root)) && isVisible(root))
 
-  const guarded = await guardsOf(input, roots, own.guards)
   return {
     mounts: inOrder([
       ...visible,
@@ -115,17 +127,25 @@ function serverCommands(servers: readonly unknown[]): readonly (readonly string[
 
 /** The existing system folders; links among them stay links. */
 async function systemMounts(): Promise<Mount[]> {
-  const mounts: Mount[] = [{ kind: 'link', path: '/var/run', target: '../run' }]
-  for (const folder of SYSTEM) {
-    const found = await lstat(folder).catch(() => undefined)
-    if (found?.isSymbolicLink()) mounts.push({ kind: 'link', path: folder, target: await readlink(folder) })
-    else if (found) mounts.push({ kind: 'read', path: folder })
+  // The system is on a local disk, where a look takes less time than a turn of the thread pool.
+  const stateOf = (file: string) => {
+    try {
+      return lstatSync(file, { throwIfNoEntry: false })
+    } catch {
+      return undefined
+    }
   }
-  for (const file of SECRETS) if (await lstat(file).catch(() => undefined)) mounts.push({ kind: 'blank', path: file })
-  const resolver = await real('/etc/resolv.conf')
-  if (!resolver.startsWith('/etc/') && (await lstat(resolver).catch(() => undefined)))
-    mounts.push({ kind: 'read', path: resolver })
-  return mounts
+  const folders = SYSTEM.map(async (folder): Promise<Mount[]> => {
+    const found = stateOf(folder)
+    if (found?.isSymbolicLink()) return [{ kind: 'link', path: folder, target: await readlink(folder) }]
+    return found ? [{ kind: 'read', path: folder }] : []
+  })
+  const secrets = SECRETS.map((file): Mount[] => (stateOf(file) ? [{ kind: 'blank', path: file }] : []))
+  const resolver = real('/etc/resolv.conf').then((file): Mount[] => {
+    return !file.startsWith('/etc/') && stateOf(file) ? [{ kind: 'read', path: file }] : []
+  })
+  const mounts = await Promise.all([...folders, ...secrets, resolver])
+  return [{ kind: 'link', path: '/var/run', target: '../run' }, ...mounts.flat()]
 }
 
 /** Files of the agent's program in the home and in folders named by variables, and its separate home, if it has one. */
@@ -167,15 +187,15 @@ async function guardsOf(
   const guarded = await Promise.all([
     ...roots.map(root => guard(root, ['.svc', ...gitPaths(), ...code])),
     ...own.map(({ folder, files }) => guard(folder, files)),
+    ...roots.map(async root => {
+      const worktree = await worktreeOf(root)
+      if (!worktree) return undefined
+      const name = path.basename(worktree.common)
+      const paths = [...gitPaths(name), ...gitPaths(path.join(name, 'worktrees', path.basename(worktree.own)))]
+      return guard(path.dirname(worktree.common), paths)
+    }),
   ])
-  for (const root of roots) {
-    const worktree = await worktreeOf(root)
-    if (!worktree) continue
-    const name = path.basename(worktree.common)
-    const paths = [...gitPaths(name), ...gitPaths(path.join(name, 'worktrees', path.basename(worktree.own)))]
-    guarded.push(await guard(path.dirname(worktree.common), paths))
-  }
-  return guarded
+  return guarded.filter(one => one !== undefined)
 }
 
 /** The canonical path; a missing path is returned unchanged. */
