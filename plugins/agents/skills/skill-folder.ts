@@ -159,7 +159,11 @@ export class SkillFolder {
   async #listing(folder: string): Promise<Listing> {
     const stamp = await this.#look(folder).then(
       found => this.#stampOf(found),
-      () => '',
+      error => {
+        // A home without skills is looked at for every list of tools.
+        if (error.code === 'ENOENT') throw error
+        return ''
+      },
     )
     const before = this.#listings.get(folder)
     if (before && stamp !== '' && before.stamp === stamp) return before
