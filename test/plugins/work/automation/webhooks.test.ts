@@ -117,7 +117,7 @@ test('an accepted delivery and its run take a small number of statements', async
   const changes = (ran: readonly string[]) => ran.filter(sql => sql.startsWith('UPDATE automation_run'))
   const ran = await statementsOf(async found => {
     assert.is((await b.send(hook.webhook_endpoint, '2')).status, 200)
-    await b.until(() => changes(found).length === 2, 'its run has started and ended')
+    await b.until(async () => changes(found).length === 2, 'its run has started and ended')
   })
   // The replay key is read and written, the limits are read, and the run is written three times.
   assert.ok(ran.length <= 6, ran.join('\n'))
