@@ -8,7 +8,7 @@ import { Liveness } from './daemon/liveness.js'
 import { openLog } from './daemon/log-file.js'
 import { noteEnd, type Succession } from './daemon/restart-limit.js'
 import { writeSuspect } from './daemon/suspect.js'
-import { BEATS, STOPPING, type WatchdogData } from './daemon/watchdog-data.js'
+import { type Ask, BEATS, monotonicMs, STOPPING, type WatchdogData } from './daemon/watchdog-data.js'
 
 /** The owner of code that blocks the main thread. */
 export interface Culprit {
@@ -19,6 +19,10 @@ export interface Culprit {
 }
 
 const tickMs = 1000
+/** Ticks after which even a main thread that seems to sleep is asked: it may wait in a system call. */
+const askedAfter = 9
+/** Seconds that an answer takes at most; a main thread that ran for longer did other work too. */
+const answerSeconds = 0.005
 /** Seconds that the main thread is blocked without a beat before its owner is determined, and before the process ends. */
 const namedAfter = 2
 const endedAfter = 5
@@ -33,38 +37,46 @@ const liveness = new Liveness(home, shared)
 interface Scheduled {
   readonly ran: number
   readonly waited: number
+  /** How often it was given a CPU. */
+  readonly times: number
 }
 
 /** Scheduler data of the main thread, whose ID is the PID; zeros where the system has none. */
 function scheduled(): Scheduled {
   try {
-    const [ran = 0, waited = 0] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8')
+    const [ran = 0, waited = 0, times = 0] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8')
       .split(' ')
       .map(Number)
-    return { ran: ran / 1e9, waited: waited / 1e9 }
+    return { ran: ran / 1e9, waited: waited / 1e9, times }
   } catch {
-    return { ran: 0, waited: 0 }
+    return { ran: 0, waited: 0, times: 0 }
   }
 }
 
-let lastBeat = -1
+let lastBeat = 0
 /** Ticks of this thread without a beat of the main thread; a suspended machine has neither. */
 let missed = 0
 let atBeat = scheduled()
 let held = 0
 let culprit: Culprit | undefined
 let looking = false
+/** Ticks since the main thread was asked for a beat; 0 while a beat is due. */
+let unasked = 0
 
+ask()
 setInterval(async () => {
   const beat = Atomics.load(shared, BEATS)
   const now = scheduled()
-  if (beat !== lastBeat) {
+  if (unasked > 0 || beat !== lastBeat) {
     if (culprit) parentPort?.postMessage({ culprit, seconds: Math.round(held) })
+    const isDue = isAwake(now, beat !== lastBeat) || unasked >= askedAfter
     lastBeat = beat
     missed = 0
     atBeat = now
     held = 0
     culprit = undefined
+    if (isDue) ask()
+    else unasked++
     liveness.tick(0)
     return
   }
@@ -79,6 +91,18 @@ setInterval(async () => {
   // The main thread may have continued during the check.
   if (held >= endedAfter && Atomics.load(shared, BEATS) === lastBeat) end(culprit)
 }, tickMs)
+
+/** Asks the main thread for a beat. */
+function ask(): void {
+  unasked = 0
+  parentPort?.postMessage({ askedAt: monotonicMs() } satisfies Ask)
+}
+
+/** Whether the main thread has run since the last tick, except for an answer. One that sleeps is not woken for a beat. */
+function isAwake({ ran, times }: Scheduled, answered: boolean): boolean {
+  const isKnown = times > 0
+  return !isKnown || times - atBeat.times > (answered ? 1 : 0) || ran - atBeat.ran > answerSeconds
+}
 
 /** Pauses the main thread briefly and reads its stack; undefined when it does not stop. */
 async function whoHoldsTheMainThread(): Promise<Culprit | undefined> {

@@ -9,11 +9,19 @@ export interface WatchdogData {
   readonly log: string
 }
 
-/** Incremented while the event loop of the main thread runs. */
+/** Asks the main thread for a beat, at this time of {@link monotonicMs}. */
+export interface Ask {
+  readonly askedAt: number
+}
+
+/** Milliseconds of the clock that all threads share; each thread counts `performance.now()` from its own start. */
+export const monotonicMs = () => Number(process.hrtime.bigint() / 1_000_000n)
+
+/** Incremented when the event loop of the main thread answers the watchdog. */
 export const BEATS = 0
 /** 1 after a stop request. */
 export const STOPPING = 1
-/** Longest delay of the event loop since the last sample, in milliseconds. */
+/** Longest delay of an answer since the last sample, in milliseconds. */
 export const DELAY = 2
 /** Megabytes of the heap of the main thread. */
 export const HEAP = 3

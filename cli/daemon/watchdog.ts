@@ -6,11 +6,21 @@ import { getHeapStatistics } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import type { Env } from '../address.js'
 import type { Culprit } from '../watchdog-thread.js'
-import { BEATS, DELAY, HANDLES, HEAP, OVERSIZE, SLOTS, STOPPING, type WatchdogData } from './watchdog-data.js'
+import {
+  type Ask,
+  BEATS,
+  DELAY,
+  HANDLES,
+  HEAP,
+  monotonicMs,
+  OVERSIZE,
+  SLOTS,
+  STOPPING,
+  type WatchdogData,
+} from './watchdog-data.js'
 
-const beatMs = 1000
-/** Beats between two checks of heap and handles. */
-const lookBeats = 10
+/** Milliseconds between two measurements of heap and handles. */
+const measureMs = 8000
 
 /** Called when the main thread continues after seconds of blocking, with the owner of the blocking code. */
 export type Blocked = (culprit: Culprit, seconds: number) => void
@@ -37,7 +47,6 @@ export function startWatchdog(
   const shared = new Int32Array(beats)
   const watchdog = { stopping: () => void Atomics.store(shared, STOPPING, 1) }
   if (inspectorUrl() !== undefined) return watchdog
-  setInterval(beating(shared), beatMs).unref()
   countOversize(shared)
   const name = import.meta.url.endsWith('.ts') ? 'watchdog-thread.ts' : 'watchdog-thread.cjs'
   const thread = new Worker(join(root, name), {
@@ -45,24 +54,26 @@ export function startWatchdog(
     workerData: { ...data, beats } satisfies WatchdogData,
     resourceLimits: { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 },
   })
-  thread.on('message', ({ culprit, seconds }: { culprit: Culprit; seconds: number }) => blocked(culprit, seconds))
+  const answer = beating(shared)
+  thread.on('message', (message: Ask | { culprit: Culprit; seconds: number }) => {
+    if ('askedAt' in message) answer(message.askedAt)
+    else blocked(message.culprit, message.seconds)
+  })
   // The daemon works without a watchdog.
   thread.on('error', () => {})
   thread.unref()
   return watchdog
 }
 
-/** The beat of the main thread every second: a counter and its delay. */
-function beating(shared: Int32Array): () => void {
-  let last = performance.now()
-  let beats = 0
-  return () => {
-    const now = performance.now()
-    const late = Math.round(now - last - beatMs)
-    last = now
+/** The answer of the main thread to the watchdog: a counter and its delay. A timer of its own would wake an idle daemon. */
+function beating(shared: Int32Array): (askedAt: number) => void {
+  let measuredAt = Number.NEGATIVE_INFINITY
+  return askedAt => {
+    const now = monotonicMs()
     Atomics.add(shared, BEATS, 1)
-    if (late > Atomics.load(shared, DELAY)) Atomics.store(shared, DELAY, late)
-    if (beats++ % lookBeats !== 0) return
+    if (now - askedAt > Atomics.load(shared, DELAY)) Atomics.store(shared, DELAY, now - askedAt)
+    if (now - measuredAt < measureMs) return
+    measuredAt = now
     Atomics.store(shared, HEAP, Math.round(getHeapStatistics().used_heap_size / 1024 / 1024))
     Atomics.store(shared, HANDLES, process.getActiveResourcesInfo().length)
   }

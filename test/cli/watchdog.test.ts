@@ -1,4 +1,4 @@
-// proof, timeout: 80s: a thread that is really held, for some seconds
+// proof, timeout: 120s: a thread that is really held, for some seconds
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,19 +10,36 @@ import { typescript } from '../harness/run-typescript.js'
 
 const holder = fileURLToPath(new URL('../fixtures/watchdog-holder.ts', import.meta.url))
 
-test('kernel work on behalf of an extension is attributed to it, also in optimized code', () => {
+/** What the holder prints that blocks its thread in this way, or sleeps. */
+function heldBy(how: string): { readonly stdout: string; readonly stderr: string } {
   const home = mkdtempSync(join(tmpdir(), 'svc-watchdog-'))
   try {
-    const { stdout, stderr } = spawnSync(process.execPath, [...typescript, holder, home], {
+    return spawnSync(process.execPath, [...typescript, holder, home, how], {
       encoding: 'utf8',
       timeout: 220_000,
       // All sources of the tests are more than the memory of that thread.
       env: { ...process.env, SVC_TEST_BUNDLE: undefined },
     })
-    assert.match(stdout, /^acme\.loud: (spin|onBehalfOf|a function)/, stderr)
   } finally {
     rmSync(home, { recursive: true, force: true })
   }
+}
+
+test('kernel work on behalf of an extension is attributed to it, also in optimized code', () => {
+  const { stdout, stderr } = heldBy('spin')
+  assert.match(stdout, /^acme\.loud: (spin|onBehalfOf|a function)/, stderr)
+})
+
+test('a thread blocked in a system call, which takes no processor time, is noticed', () => {
+  const { stdout, stderr } = heldBy('wait')
+  assert.match(stdout, /^acme\.loud: (wait|onBehalfOf|a function)|^unknown: a call that does not return/, stderr)
+})
+
+test('a sleeping thread is not woken each second', () => {
+  // Without scheduler data of threads, each tick asks.
+  if (process.platform !== 'linux') return
+  const { stdout, stderr } = heldBy('sleep')
+  assert.match(stdout, 'the sleeping thread sleeps', stderr)
 })
 
 test.run()

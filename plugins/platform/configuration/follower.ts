@@ -1,5 +1,6 @@
 import { watch } from 'node:fs'
 import { lstat } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
 import { Serial } from '../../../kernel/kit/serial.js'
 import { type Clock, type Log, messageOf, type Scope } from '../../../kernel/plugin.js'
 import type { TextFile } from '../files/api.js'
@@ -9,7 +10,7 @@ import type { FileSource } from './source.js'
 const SETTLE_MS = 100
 /** Milliseconds to wait before an empty or missing file counts: it may be in the middle of a write. */
 const EMPTY_MS = 1000
-/** Milliseconds between reads when the file cannot be watched, because it is missing, a link or a folder. */
+/** Milliseconds between reads when the file cannot be watched, because it is a link or a folder, or watching failed. */
 const LOOK_MS = 1000
 /** Milliseconds until watching begins, when the start is over. Changes until then are read too. */
 const WATCH_AFTER_MS = 500
@@ -72,21 +73,25 @@ export class Follower {
 
   /**
    * Watches for one change; the returned function resolves when it has occurred. The next change needs a new watch: the name may
-   * then belong to another file, which this watch does not see.
+   * then belong to another file, which this watch does not see. For a missing file its folder is watched.
    */
   async #watch(signal: AbortSignal): Promise<() => Promise<void>> {
     const { where } = this.source
     const pause = () => this.clock.sleep(LOOK_MS, signal).catch(() => {})
-    const isFile = await lstat(where).then(
-      found => found.isFile(),
-      () => false,
+    const kind = await lstat(where).then(
+      found => (found.isFile() ? 'file' : 'other'),
+      ({ code }) => (code === 'ENOENT' ? 'missing' : 'other'),
     )
-    if (!isFile) return pause
+    if (kind === 'other') return pause
+    const name = basename(where)
     const one = new AbortController()
     const change = new Promise<void>((resolve, reject) => {
-      const watcher = watch(where, { signal: AbortSignal.any([signal, one.signal]) })
-      watcher.once('change', () => resolve()).once('close', () => resolve())
-      watcher.once('error', reject)
+      const watcher = watch(kind === 'file' ? where : dirname(where), { signal: AbortSignal.any([signal, one.signal]) })
+      // A folder reports every file in it; without a name it may be any of them.
+      watcher.on('change', (_event, changed) => {
+        if (kind === 'file' || changed === null || changed === name) resolve()
+      })
+      watcher.once('close', () => resolve()).once('error', reject)
     }).finally(() => one.abort())
     change.catch(() => {}) // it may fail before it is waited for
     return () =>

@@ -2,7 +2,12 @@ import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { systemClock } from '../../../../kernel/clock.js'
+import type { Log, Scope } from '../../../../kernel/plugin.js'
 import daemon from '../../../../plugins/desk/daemon/index.js'
+import { Follower } from '../../../../plugins/platform/configuration/follower.js'
+import type { FileSource } from '../../../../plugins/platform/configuration/source.js'
+import { textFile } from '../../../../plugins/platform/files/api.js'
 import resources from '../../../../plugins/platform/resources/index.js'
 import { hostileFiles, removeHostile } from '../../../fixtures/hostile-files.js'
 import { boot, temporaryFolder } from '../../../harness/kernel.js'
@@ -77,5 +82,28 @@ test('a config.json that is a symbolic link is followed at both ends', () =>
     await symlink(other, file)
     await until(async () => (await taken()).includes('elsewhere'), 'the other is read')
   }))
+
+test('a config.json created later is read by an event of its folder, without a look on a timer', async () => {
+  const home = await temporaryFolder('followed')
+  const where = path.join(home, 'config.json')
+  const taken: string[] = []
+  const waits: number[] = []
+  const clock = { ...systemClock(), sleep: async (ms: number) => void waits.push(ms) }
+  const scope = { signal: new AbortController().signal } as Scope
+  const source = { where, file: textFile(where), text: '', problem: undefined, values: { pending: () => [] } }
+  const take = (text: string) => taken.push(text)
+  const silent = { warn: assert.unreachable, error: assert.unreachable, info: assert.unreachable } as unknown as Log
+  const follower = new Follower({ ...source, take } as unknown as FileSource, clock, scope, silent)
+  const end = new AbortController()
+  const following = follower.follow(end.signal)
+  await until(async () => taken.length > 0, 'the first read')
+  await writeFile(path.join(home, 'daemon.json'), '{}')
+  await writeFile(where, '{"later":1}')
+  await until(async () => taken.at(-1) === '{"later":1}', 'the new file is read')
+  assert.not(waits.includes(1000), `it waited ${waits} ms`)
+  end.abort()
+  await following
+  await rm(home, { recursive: true, force: true })
+})
 
 test.run()
