@@ -123,6 +123,34 @@ const external = ['./run-daemon.js', '@fastify/ajv-compiler', '@fastify/fast-jso
 /** The SQLite build that the store loads, copied to dist/: the sql.js package contains fourteen other builds, 30 MB in all. */
 const sqlite = ['sql-wasm.js', 'sql-wasm.wasm']
 
+/**
+ * Patches of Fastify's router: it compiles a function for each of some thousand nodes and routes, which takes a tenth of a start.
+ * Prefixes are compared by a call instead, and the other functions are compiled by their first call.
+ */
+const lazyRouter = {
+  'lib/node\\.js': [
+    ['const LONG_PREFIX_MIN_LENGTH = 16', 'const LONG_PREFIX_MIN_LENGTH = 2'],
+    ['path.indexOf(prefix, i) === i', 'path.startsWith(prefix, i)'],
+  ],
+  'lib/handler-storage\\.js': [
+    [
+      "return new Function('NullObject', fnBody.join('\\n'))(NullObject)",
+      `let create
+       return (...values) => {
+         create ??= new Function('NullObject', fnBody.join('\\n'))(NullObject)
+         return create(...values)
+       }`,
+    ],
+    [
+      "this._getHandlerMatchingConstraints = new Function('derivedConstraints', lines.join('\\n'))",
+      `this._getHandlerMatchingConstraints = function (derived) {
+         this._getHandlerMatchingConstraints = new Function('derivedConstraints', lines.join('\\n'))
+         return this._getHandlerMatchingConstraints(derived)
+       }`,
+    ],
+  ],
+}
+
 /** Resolves packages with a CommonJS main file to their ES modules, and sql.js to the copies in dist/. */
 const packages = {
   name: 'packages',
@@ -131,6 +159,10 @@ const packages = {
       ...withReplaced(path, "'sql.js/dist/", "'#sqlite/"),
       loader: 'ts',
     }))
+    for (const [file, texts] of Object.entries(lazyRouter))
+      onLoad({ filter: new RegExp(`/find-my-way/${file}$`) }, ({ path }) => ({
+        contents: withAllReplaced(path, texts),
+      }))
     const installed = path => join(root, 'node_modules', path)
     onResolve({ filter: /^jsonc-parser$/ }, () => ({ path: installed('jsonc-parser/lib/esm/main.js') }))
     // Drops unused code of these modules, such as metrics and logs in the tracing packages.
@@ -218,11 +250,20 @@ const clipanion = {
   },
 }
 
-/** Throws unless the text occurs exactly once: a new version of the package needs another look. */
 function withReplaced(path, text, other) {
-  const parts = readFileSync(path, 'utf8').split(text)
-  if (parts.length !== 2) throw new Error(`${path} has ${text} ${parts.length - 1} times, not once`)
-  return { contents: parts.join(other) }
+  return { contents: withAllReplaced(path, [[text, other]]) }
+}
+
+/** Throws unless each text occurs exactly once: a new version of the package needs another look. */
+function withAllReplaced(path, texts) {
+  return texts.reduce(
+    (contents, [text, other]) => {
+      const parts = contents.split(text)
+      if (parts.length !== 2) throw new Error(`${path} has ${text} ${parts.length - 1} times, not once`)
+      return parts.join(other)
+    },
+    readFileSync(path, 'utf8'),
+  )
 }
 
 const nothingLater = {
