@@ -7,6 +7,9 @@ import { contributionsOf } from './contributions.js'
 /** Claims of each surface: names that only one plugin may have, as `route GET /things`. Cached, with the number of each. */
 const CLAIMS = new WeakMap<object, ReadonlyMap<string, number>>()
 
+/** Number of surfaces that made each claim. Most claims have one surface, so that no rival needs to be searched for them. */
+const CLAIMANTS = new Map<string, number>()
+
 /** Counts the claims of a plugin: a number above 1 is a conflict with itself. */
 function claimsOf({ name, surface }: Plugin): ReadonlyMap<string, number> {
   const known = CLAIMS.get(surface)
@@ -31,6 +34,7 @@ function claimsOf({ name, surface }: Plugin): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
   for (const claim of claims) counts.set(claim, (counts.get(claim) ?? 0) + 1)
   CLAIMS.set(surface, counts)
+  for (const claim of counts.keys()) CLAIMANTS.set(claim, (CLAIMANTS.get(claim) ?? 0) + 1)
   return counts
 }
 
@@ -39,9 +43,10 @@ function claimsOf({ name, surface }: Plugin): ReadonlyMap<string, number> {
  * no rival: this one replaces it.
  */
 export function conflictOf(plugin: Plugin, others: readonly Plugin[]): string | undefined {
-  const rivals = others.filter(({ name }) => name !== plugin.name)
+  const rivals = others.filter(({ name }) => name !== plugin.name).map(other => ({ other, claims: claimsOf(other) }))
   for (const [claim, count] of claimsOf(plugin)) {
-    const holder = count > 1 ? plugin : rivals.find(other => claimsOf(other).has(claim))
+    if (count === 1 && CLAIMANTS.get(claim) === 1) continue
+    const holder = count > 1 ? plugin : rivals.find(({ claims }) => claims.has(claim))?.other
     if (holder) return `the ${claim} is already registered by ${holder.name}`
   }
   return undefined
