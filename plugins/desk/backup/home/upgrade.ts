@@ -78,11 +78,13 @@ export async function startUpgraded<T extends Started>(
   }
   const home = await fs.realpath(options.home)
   const mark = readMark(home)
-  const ahead = kernel.host.plugins().find(({ state }) => state.status === 'failed' && AHEAD.test(state.error))
+  const isOther = isNew || mark?.product_version !== version
+  // The list of all plugins takes a while, and a plugin is behind its tables only after another version.
+  const ahead =
+    isOther && kernel.host.plugins().find(({ state }) => state.status === 'failed' && AHEAD.test(state.error))
   if (ahead && mark?.product_version !== undefined)
     options.log('error', `${ahead.name} cannot read its tables; svc ${mark.product_version} ran this home last`)
-  else if (mark && failed === undefined && (isNew || mark.product_version !== version))
-    writeMark(home, { ...mark, schema, product_version: version })
+  else if (mark && failed === undefined && isOther) writeMark(home, { ...mark, schema, product_version: version })
   return kernel
 }
 
