@@ -91,7 +91,7 @@ export async function walkProcesses(
 
 /** The ids in the environment that the process was started with. Linux only. */
 export function idsOf(pid: number, platform: NodeJS.Platform): Pick<ProcessDetails, 'homeId' | 'processId'> {
-  const text = platform === 'linux' ? environmentOf(pid)?.toString('utf8') : undefined
+  const text = platform === 'linux' ? environmentOf(pid) : undefined
   const entry = (name: string) => text?.split(`\0${name}=`)[1]?.split('\0')[0] ?? ''
   return { homeId: entry('SVC_HOME_ID'), processId: entry('SVC_PROCESS_ID') }
 }
@@ -112,11 +112,10 @@ export function socketsOf(pid: number): string[] {
   }
 }
 
-/** The initial environment, between zero bytes. A process that has ended has none. */
-function environmentOf(pid: number): Buffer | undefined {
-  const zero = Buffer.from([0])
+/** The initial environment, between zero bytes. A process that has ended has none. Node reads text without a JavaScript buffer. */
+function environmentOf(pid: number): string | undefined {
   try {
-    return Buffer.concat([zero, readFileSync(`/proc/${pid}/environ`), zero])
+    return `\0${readFileSync(`/proc/${pid}/environ`, 'utf8')}\0`
   } catch {
     return undefined
   }
