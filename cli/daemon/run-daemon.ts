@@ -23,6 +23,8 @@ export { checkConfig, configChecker } from '../setup/check-config.js'
 const closeMs = 14_000
 /** The predecessor is ended by a signal; only the disk can delay it. */
 const successionMs = 15_000
+/** Without drop-ins, the thread of the watchdog starts after the first requests, with which it would compete for processors. */
+const watchAfterMs = 500
 const MIB = 1024 * 1024
 const DAY_MS = 24 * 60 * 60_000
 
@@ -278,7 +280,10 @@ async function startKernel(
     forgetSuspect(home)
     blame(suspect.owner, 'watchdog', new Error(describeSuspect(suspect)))
   }
-  if (!early) await watch()
+  const watchUnlessStopping = () => {
+    if (!isStopping) void watch()
+  }
+  if (!early) setTimeout(watchUnlessStopping, watchAfterMs).unref()
   return kernel
 }
 
