@@ -6,7 +6,9 @@ import { NODE_FLAGS } from './daemon-arguments.js'
 import type { DaemonOptions } from './run-daemon.js'
 
 /** By then the code needed for a start is compiled, and the start is over. */
-const keepAfterMs = 1000
+const startedAfterMs = 1000
+/** Milliseconds of a start that hangs or takes long, after which its code is optimized too. */
+const longStartMs = 10_000
 
 type Daemon = typeof import('./run-daemon.js')
 
@@ -18,11 +20,23 @@ export async function loadDaemon(root: string, home: string): Promise<Daemon['ru
   setFlagsFromString('--wasm-tiering-budget=200000000')
   // Flags are part of the code cache key: set here, they also apply in a process that was started without them.
   for (const flag of NODE_FLAGS) setFlagsFromString(flag)
+  // V8 would optimize code that a start runs often and a daemon hardly ever again, on threads that compete with the start.
+  setFlagsFromString(NOT_OPTIMIZED)
+  setTimeout(setFlagsFromString, longStartMs, OPTIMIZED).unref()
   limitAllocator()
   const { runDaemon, keep } = await loaded(root, home)
+  const started = () => {
+    // The next start finds the code only under the flags under which it loads it.
+    setFlagsFromString(NOT_OPTIMIZED)
+    keep?.()
+    setFlagsFromString(OPTIMIZED)
+  }
   return (options: DaemonOptions) =>
-    runDaemon({ ...options, ...(keep && { onReady: () => setTimeout(keep, keepAfterMs).unref() }) })
+    runDaemon({ ...options, onReady: () => setTimeout(started, startedAfterMs).unref() })
 }
+
+const NOT_OPTIMIZED = '--no-opt'
+const OPTIMIZED = '--opt'
 
 /**
  * Parameters of `mallopt` of the GNU C library. One arena for all threads, because each arena keeps freed memory. Fixed thresholds:
