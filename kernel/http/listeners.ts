@@ -58,7 +58,8 @@ export const Listeners = kernelToken<ListenersApi>('kernel.listeners@1')
 export const LIMITS = {
   headersTimeout: 10_000,
   requestTimeout: 120_000,
-  connectionsCheckingInterval: 2000,
+  // Each check wakes an idle daemon: a slow request may take that much longer than its limit.
+  connectionsCheckingInterval: 10_000,
   keepAliveTimeout: 5000,
   maxHeaderSize: 16 * 1024,
 } as const
@@ -181,7 +182,6 @@ function makeServer(door: Door, handler: Handler, limits: Limits, tls?: Address[
   const open = new Set<Duplex>()
   connections.set(server, open)
   server.on('connection', socket => open.add(socket.once('close', () => open.delete(socket))))
-  checkWhileOpen(server, open, limits.connectionsCheckingInterval)
   server.on('checkExpectation', (_request, response) => {
     writeFault(response, HttpErrors.expectation_failed(), { connection: 'close' })
   })
@@ -197,24 +197,6 @@ function makeServer(door: Door, handler: Handler, limits: Limits, tls?: Address[
   })
   limits.opened?.(server, (...request) => handler(door, ...request), door)
   return server
-}
-
-/** Milliseconds of Node's longest timer. */
-const NEVER_MS = 2 ** 31 - 1
-
-/** Lets Node's check for slow requests run only while connections are open: its timer would wake an idle daemon. */
-function checkWhileOpen(server: Server, open: ReadonlySet<Duplex>, everyMs: number): void {
-  const [check] = server.listeners('listening')
-  // Another Node release may arm its check elsewhere; it then runs always.
-  if (check?.name !== 'setupConnectionsTracking') return
-  const every = (ms: number) => {
-    if (server.listening) check.call(Object.assign(server, { connectionsCheckingInterval: ms }))
-  }
-  server.on('listening', () => every(open.size > 0 ? everyMs : NEVER_MS))
-  server.on('connection', socket => {
-    if (open.size === 1) every(everyMs)
-    socket.once('close', () => open.size === 0 && every(NEVER_MS))
-  })
 }
 
 /** Open connections of each server. Node no longer counts a connection after an upgrade. */

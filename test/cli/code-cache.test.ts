@@ -111,8 +111,10 @@ test('the next daemon finds the code that a daemon keeps, under the flags of a s
   while (daemon.exitCode === null && !isKept()) await sleep(50)
   daemon.kill()
   await ended
-  const flags = ['--no-opt', '--wasm-lazy-compilation', '--wasm-tiering-budget=200000000', ...NODE_FLAGS]
-  assert.is(run(join(folder, 'dist/run-daemon.cjs'), [kept], ...flags).found, true)
+  const flags = ['--wasm-lazy-compilation', '--wasm-tiering-budget=200000000', ...NODE_FLAGS, '--no-opt']
+  const next = [...NODE_FLAGS, ...typescript, program, join(folder, 'dist/run-daemon.cjs'), kept]
+  const env = { ...process.env, SVC_TEST_V8_FLAGS: flags.join(' ') }
+  assert.is(JSON.parse(execFileSync(process.execPath, next, { encoding: 'utf8', env })).found, true)
 })
 
 test.run()

@@ -83,13 +83,12 @@ export class Follower {
       ({ code }) => (code === 'ENOENT' ? 'missing' : 'other'),
     )
     if (kind === 'other') return pause
-    const name = basename(where)
     const one = new AbortController()
     const change = new Promise<void>((resolve, reject) => {
       const watcher = watch(kind === 'file' ? where : dirname(where), { signal: AbortSignal.any([signal, one.signal]) })
       // A folder reports every file in it; without a name it may be any of them.
       watcher.on('change', (_event, changed) => {
-        if (kind === 'file' || changed === null || changed === name) resolve()
+        if (kind === 'file' || changed === null || changed === basename(where)) resolve()
       })
       watcher.once('close', () => resolve()).once('error', reject)
     }).finally(() => one.abort())

@@ -4,7 +4,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { LIMITS, Listener, type ServerFollower } from '../../../kernel/http/listeners.js'
+import { LIMITS, Listener } from '../../../kernel/http/listeners.js'
 import { ask, DOORS, type Doors, openDoors, parseReply, pause, send } from './doors.js'
 import { faults } from './fault-plugin.js'
 
@@ -207,41 +207,6 @@ test('a slow head or body gets 408 and blocks no other request', async () => {
     assert.is((body as { code: string }).code, 'request_timeout')
     assert.match(head, 'content-type: application/json')
   }
-  await listener.close(Promise.resolve())
-  rmSync(folder, { recursive: true })
-})
-
-test('slow requests are looked for only while a connection is open', async () => {
-  const folder = mkdtempSync(path.join(os.tmpdir(), 'svc-idle-'))
-  const where = { socketPath: path.join(folder, 'idle.sock') }
-  let server: object = {}
-  const opened: ServerFollower = one => {
-    server = one
-  }
-  const listener = await Listener.socket(where.socketPath, (_door, _request, response) => response.end(), {
-    ...LIMITS,
-    opened,
-  })
-  /** Milliseconds of the timer that Node keeps under a symbol. */
-  const looksEvery = () => {
-    const name = Object.getOwnPropertySymbols(server).find(({ description }) =>
-      /ConnectionsChecking/i.test(`${description}`),
-    )
-    return (Reflect.get(server, name as symbol) as { readonly _idleTimeout: number })._idleTimeout
-  }
-  const never = looksEvery()
-  assert.ok(never > 1e9, `an idle server looks every ${never} ms`)
-  const [one, other] = [net.connect(where.socketPath), net.connect(where.socketPath)]
-  for (const socket of [one, other]) {
-    socket.write(`${GET}\r\nhost: x\r\n\r\n`)
-    await new Promise(resolve => socket.once('data', resolve))
-    assert.is(looksEvery(), LIMITS.connectionsCheckingInterval)
-  }
-  one.destroy()
-  await ask(where, '/')
-  assert.is(looksEvery(), LIMITS.connectionsCheckingInterval, 'the other connection is still open')
-  other.destroy()
-  while (looksEvery() !== never) await pause(5)
   await listener.close(Promise.resolve())
   rmSync(folder, { recursive: true })
 })
