@@ -113,6 +113,8 @@ const library = { bridge: 'packages/bridge-kit/src/index.ts' }
 /** Code of the daemon, which shares no chunk with other entries. */
 const daemonCode = { 'run-daemon': 'cli/daemon/run-daemon.ts' }
 const daemonFile = join(dist, 'run-daemon.cjs')
+/** The code in the cache, and the file that sets the V8 flags under which it is valid. */
+const codeFiles = [daemonFile, join(dist, 'daemon.cjs')]
 
 /**
  * Modules that stay imports: Fastify's schema compilers, which are large and never called, and koffi, which loads a binary that
@@ -404,7 +406,7 @@ function put({ path, contents, mode }) {
     utimesSync(path, new Date(), new Date())
     return
   }
-  if (path === daemonFile) rmSync(cache, { recursive: true, force: true })
+  if (codeFiles.includes(path)) rmSync(cache, { recursive: true, force: true })
   mkdirSync(dirname(path), { recursive: true })
   const temporary = `${path}.${process.pid}.tmp`
   writeFileSync(temporary, contents)
