@@ -8,7 +8,7 @@ import { contributionsOf } from './contributions.js'
 const CLAIMS = new WeakMap<object, ReadonlyMap<string, number>>()
 
 /** Number of surfaces that made each claim. Most claims have one surface, so that no rival needs to be searched for them. */
-const CLAIMANTS = new Map<string, number>()
+const MAKERS = new Map<string, number>()
 
 /** Counts the claims of a plugin: a number above 1 is a conflict with itself. */
 function claimsOf({ name, surface }: Plugin): ReadonlyMap<string, number> {
@@ -34,7 +34,7 @@ function claimsOf({ name, surface }: Plugin): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
   for (const claim of claims) counts.set(claim, (counts.get(claim) ?? 0) + 1)
   CLAIMS.set(surface, counts)
-  for (const claim of counts.keys()) CLAIMANTS.set(claim, (CLAIMANTS.get(claim) ?? 0) + 1)
+  for (const claim of counts.keys()) MAKERS.set(claim, (MAKERS.get(claim) ?? 0) + 1)
   return counts
 }
 
@@ -45,8 +45,7 @@ function claimsOf({ name, surface }: Plugin): ReadonlyMap<string, number> {
 export function conflictOf(plugin: Plugin, others: readonly Plugin[]): string | undefined {
   const rivals = others.filter(({ name }) => name !== plugin.name).map(other => ({ other, claims: claimsOf(other) }))
   for (const [claim, count] of claimsOf(plugin)) {
-    if (count === 1 && CLAIMANTS.get(claim) === 1) continue
-    const holder = count > 1 ? plugin : rivals.find(({ claims }) => claims.has(claim))?.other
+    const holder = count > 1 ? plugin : MAKERS.get(claim) !== 1 && rivals.find(one => one.claims.has(claim))?.other
     if (holder) return `the ${claim} is already registered by ${holder.name}`
   }
   return undefined
