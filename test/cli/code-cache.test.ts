@@ -1,14 +1,12 @@
-// proof, timeout: 90s: processes that take what others kept
-import { execFileSync, spawn } from 'node:child_process'
+// proof: processes that take what others kept
+import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { NODE_FLAGS } from '../../cli/daemon/daemon-arguments.js'
 import { typescript } from '../harness/run-typescript.js'
 
 const program = fileURLToPath(new URL('../fixtures/run-cached.ts', import.meta.url))
@@ -91,30 +89,6 @@ test('an unreadable or unwritable cache folder is no error', ({ file, folder }) 
   rmSync(cache)
   mkdirSync(join(cache, 'occupied'), { recursive: true })
   assert.equal(run(file, [caches]), { ...one, found: false })
-})
-
-test('the next daemon finds the code that a daemon keeps, under the flags of a start', async ({ folder }) => {
-  const dist = fileURLToPath(new URL('../../dist', import.meta.url))
-  // Without the cache of the build, and elsewhere, so that the daemon keeps its own.
-  for (const name of ['daemon.cjs', 'run-daemon.cjs', 'watchdog-thread.cjs', 'sqlite'])
-    cpSync(join(dist, name), join(folder, 'dist', name), { recursive: true })
-  const home = join(folder, 'home')
-  mkdirSync(home)
-  writeFileSync(join(home, 'config.json'), '{"http":{"enabled":false}}')
-  const daemon = spawn(process.execPath, [...NODE_FLAGS, join(folder, 'dist/daemon.cjs')], {
-    env: { ...process.env, SVC_HOME: home },
-    stdio: 'ignore',
-  })
-  const ended = new Promise(resolve => daemon.once('close', resolve))
-  const kept = join(home, 'cache/code')
-  const isKept = () => existsSync(kept) && readdirSync(kept).some(name => !name.endsWith('.tmp'))
-  while (daemon.exitCode === null && !isKept()) await sleep(50)
-  daemon.kill()
-  await ended
-  const flags = ['--wasm-lazy-compilation', '--wasm-tiering-budget=200000000', ...NODE_FLAGS, '--no-opt']
-  const next = [...NODE_FLAGS, ...typescript, program, join(folder, 'dist/run-daemon.cjs'), kept]
-  const env = { ...process.env, SVC_TEST_V8_FLAGS: flags.join(' ') }
-  assert.is(JSON.parse(execFileSync(process.execPath, next, { encoding: 'utf8', env })).found, true)
 })
 
 test.run()
