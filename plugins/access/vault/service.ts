@@ -166,7 +166,7 @@ export class VaultService {
     this.#forgetOwned(t, deleted => 'record' in deleted && deleted.record === kind, id)
   }
 
-  /** Registries of a change are set. */
+  /** Called when the registries of a change are complete. */
   known(): void {
     const all = this.kernel.collect(SecretOwners).map(({ entry }) => entry.deleted)
     this.#ending = new Set(all.flatMap(deleted => (deleted && 'event' in deleted ? [deleted.event] : [])))

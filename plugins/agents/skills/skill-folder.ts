@@ -160,7 +160,7 @@ export class SkillFolder {
     const stamp = await this.#look(folder).then(
       found => this.#stampOf(found),
       error => {
-        // A home without skills is looked at for every list of tools.
+        // Each list of tools checks a home without skills.
         if (error.code === 'ENOENT') throw error
         return ''
       },

@@ -60,7 +60,7 @@ export class SessionsService implements SessionsApi {
   readonly endings: Endings
   readonly wire: SessionWire
 
-  /** What other plugins see, by row: every request of an agent asks several times, and a changed row is a new one. */
+  /** Infos by row: each request of an agent needs its session several times, and a changed row is a new object. */
   readonly #infos = new WeakMap<SessionRow, SessionInfo>()
 
   constructor(private readonly kernel: K) {

@@ -110,7 +110,7 @@ export class RunStore implements RunBook {
     return Number(this.kernel.db.row(OPEN_COUNT)?.[0] ?? 0)
   }
 
-  /** What limits a claim, in one read. `isKnown`: the run is in the catalog, where all runs of triggers stay. */
+  /** The counts that limit a claim, by one statement. `isKnown`: the run is in the catalog, where all runs of triggers stay. */
   claimed(of: RunOf, window: number, now: number, run = ''): SlotBook & { readonly isKnown: boolean } {
     const [column, id] = columnOf(of)
     const row = this.kernel.db.row(countsSql(column), [run, id, now - window, now])
