@@ -84,7 +84,8 @@ test('the contents of a static extension are available while it is loaded, and e
 
   // A change changes what changed.
   await svc.drop('demo-kit', { 'skills/review/SKILL.md': skill('review', 'Looks twice') })
-  await svc.request('POST', '/api/extensions/demo-kit/reload')
+  const reloaded = await svc.request('POST', '/api/extensions/demo-kit/reload')
+  assert.is(reloaded.status, 200, JSON.stringify(reloaded.body))
   const versions = async () => (await shipped(svc)).map(({ kind, spec, version }) => `${kind} ${spec.name} ${version}`)
   await eventually(async () => (await versions()).includes('skill review 2'), 'the changed skill')
   assert.equal((await versions()).sort(), [

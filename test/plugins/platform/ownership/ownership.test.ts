@@ -134,6 +134,8 @@ test('a plugin without a cursor, or with one of the previous version, checks all
   const home = await temporaryFolder('home')
   const world: Labels = {}
   const s = await scene(world, { home })
+  // Its first pass over all rows has ended.
+  await until(() => s.rows('SELECT * FROM ownership_cursor').length > 0, 'a cursor')
   await s.boxes().put('b')
   await label(world, 'never', 2, ['k1'])
   await label(world, 'b', 2)
