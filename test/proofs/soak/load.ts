@@ -16,7 +16,7 @@ const JOB_ROUNDS = 5
 /** Rounds after which a task is deleted: less than the 30 days after which it is archived, where it can only be read. */
 const TASK_ROUNDS = 4
 /** A deadline of the daemon that a machine with much other work misses; it counts, and is printed, as late. */
-const LATE = /no end within \d+ ms/
+const LATE = /no (?:end|answer) within \d+ m?s/
 const ARCHIVED = 10
 
 // biome-ignore lint/suspicious/noExplicitAny: the body of any reply
