@@ -1,4 +1,4 @@
-import { promisesSettled, VirtualClock } from './virtual-clock.js'
+import { storeSettled, VirtualClock } from './virtual-clock.js'
 
 /** Milliseconds of real time between two steps of the clock during a wait. */
 const STEP_MS = 1
@@ -33,11 +33,11 @@ export class WaitingTime {
   }
 
   /**
-   * Advances the clock by `ms` milliseconds, timer by timer; see {@link VirtualClock.advance}. It does not wait for processes and
-   * sockets: use {@link during} for those.
+   * Advances the clock by `ms` milliseconds, timer by timer. After each timer it waits until the writes that it started, and their
+   * successors, are on the disk. It does not wait for processes and sockets: use {@link during} for those.
    */
   pass(ms: number): Promise<void> {
-    return this.#advance(ms)
+    return this.#advance(ms, storeSettled)
   }
 
   async #run(): Promise<void> {
@@ -50,8 +50,7 @@ export class WaitingTime {
         // Whole milliseconds, like the system's wall clock; the remainder counts for the next step.
         const step = Math.floor((performance.now() - lastTime) * pace)
         lastTime += step / pace
-        // Real time passes meanwhile, so nothing waits for the store.
-        await this.#advance(step, promisesSettled)
+        await this.#advance(step)
       }
     } finally {
       this.#running = undefined

@@ -18,7 +18,7 @@ import { Tasks, type TasksApi } from '../../../../plugins/work/tasks/api.js'
 import tasks from '../../../../plugins/work/tasks/index.js'
 import type { InboxItem } from '../../../../schemas/sessions.js'
 import type { TaskRun } from '../../../../schemas/tasks.js'
-import { VirtualClock } from '../../../../testing/virtual-clock.js'
+import { storeSettled, VirtualClock } from '../../../../testing/virtual-clock.js'
 import { validateReply } from '../../../harness/contract.js'
 import { boot, type Reply, type TestKernel, temporaryFolder } from '../../../harness/kernel.js'
 
@@ -270,7 +270,7 @@ export async function scene(options: SceneOptions = {}): Promise<Scene> {
       return other.needs.tasks
     },
     post,
-    pass: ms => clock.advance(ms),
+    pass: ms => clock.advance(ms, storeSettled),
     killed: async (keep = []) => {
       const copy = await temporaryFolder('tasks-copy')
       await cp(home, copy, { recursive: true, filter: source => !source.endsWith('.sock') })
