@@ -180,7 +180,7 @@ markInTree(inTree)
 
 /**
  * Ports on the files of a home: `config.json` and the environment, the reserve of a full disk, and the judge of a home
- * whose catalog is missing. They work even if the plugins that use them do not run.
+ * whose catalog is missing. Their code works without the plugins that use it.
  */
 export const filePorts = (): Ports => ({
   settings: async start => (await import('./platform/configuration/source.js')).FileSource.open(start),

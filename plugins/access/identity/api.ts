@@ -47,8 +47,8 @@ export function agentSessionOfEvent({ actor }: Pick<StoredEvent, 'actor'>): stri
 
 /**
  * A caller with the operator token sends a request on behalf of a session's agent. The id of that request is the cause of this
- * event and of all resulting changes. On a route that is not audited and runs no code, such as a heartbeat, the event stands for all
- * requests of that caller for that session in the next minute; the events of their changes name the session.
+ * event and of all resulting changes. A route that is not audited and runs no code, such as a heartbeat, has one event a minute for
+ * each caller and session; the events of the changes name the session.
  */
 export const ActingFor = event('identity.acting_for', v.object({ session_id: v.string(), agent: v.string() }))
 

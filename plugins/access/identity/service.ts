@@ -31,10 +31,10 @@ interface Identity {
 const TOKEN = /^Bearer +(svc_(ses_[0-9a-f]{16})_[0-9a-f]{64})$/i
 
 /**
- * Milliseconds in which one event stands for all requests of a caller for a session over a route that is not audited and runs no
- * code. A worker claims and renews leases many times a minute, and their entries would push all others out of the audit.
+ * Milliseconds between two events of a caller for one session and one route that is not audited and runs no code. A worker claims
+ * and renews leases many times a minute, and an entry for each would push all others out of the audit.
  */
-const STANDS_MS = 60_000
+const EVENT_EVERY_MS = 60_000
 /** Maximum number of remembered events; beyond it all are forgotten, and the next requests are recorded again. */
 const REMEMBERED = 1000
 
@@ -45,8 +45,8 @@ const OF_AGENTS: readonly string[] = ['sessions', 'sandboxes']
 export class IdentityService {
   readonly hidden = new SecretSet()
   readonly #identities = new Map<string, Identity>()
-  /** When the events that stand for other requests were emitted, by caller, session and route. */
-  readonly #standing = new Map<string, number>()
+  /** Time of the last event by caller, session and route. */
+  readonly #lastEvents = new Map<string, number>()
   #folder: SocketFolder | undefined
   /** Whether the warning about unknown process descent was logged. */
   #isUntold = false
@@ -114,23 +114,23 @@ export class IdentityService {
     if (route.method === 'GET') return undefined
     const runsCode = canRunCode(route)
     if (!isFor && (!connection || !runsCode)) return undefined
-    const stands = isFor && !runsCode && route.audited === false
-    const key = stands ? `${actor.id} ${actor.origin} ${isFor.session_id} ${route.method} ${route.path}` : undefined
-    if (key !== undefined && this.#isStanding(key)) return undefined
+    const isRare = isFor && !runsCode && route.audited === false
+    const key = isRare ? `${actor.id} ${actor.origin} ${isFor.session_id} ${route.method} ${route.path}` : undefined
+    if (key !== undefined && this.#isRecent(key)) return undefined
     return this.#atOperatorsDoor(incoming, runsCode, isFor, key)
   }
 
-  /** Whether an event stands for the request. The clock may have been set back. */
-  #isStanding(key: string): boolean {
-    const age = this.kernel.clock.now() - (this.#standing.get(key) ?? Number.NaN)
-    return age >= 0 && age < STANDS_MS
+  /** Whether the last event is recent. The clock may have been set back. */
+  #isRecent(key: string): boolean {
+    const age = this.kernel.clock.now() - (this.#lastEvents.get(key) ?? Number.NaN)
+    return age >= 0 && age < EVENT_EVERY_MS
   }
 
   async #atOperatorsDoor(
     { actor, connection, id }: Identified,
     runsCode: boolean,
     isFor: { readonly session_id: string; readonly agent: string } | undefined,
-    standing: string | undefined,
+    key: string | undefined,
   ): Promise<Fault | undefined> {
     const refused = connection && runsCode ? await this.#descended(connection) : undefined
     if (refused || !isFor) return refused
@@ -142,10 +142,10 @@ export class IdentityService {
     })
     // Commits are ordered: the changes of the request become durable with or after this event, so waiting once is enough.
     if (runsCode || !isTold) await written
-    else written.catch(() => this.#standing.clear())
-    if (standing !== undefined) {
-      if (this.#standing.size >= REMEMBERED) this.#standing.clear()
-      this.#standing.set(standing, clock.now())
+    else written.catch(() => this.#lastEvents.clear())
+    if (key !== undefined) {
+      if (this.#lastEvents.size >= REMEMBERED) this.#lastEvents.clear()
+      this.#lastEvents.set(key, clock.now())
     }
     return undefined
   }

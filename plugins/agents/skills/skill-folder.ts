@@ -159,11 +159,7 @@ export class SkillFolder {
   async #listing(folder: string): Promise<Listing> {
     const stamp = await this.#look(folder).then(
       found => this.#stampOf(found),
-      error => {
-        // Each list of tools checks a home without skills.
-        if (error.code === 'ENOENT') throw error
-        return ''
-      },
+      () => '',
     )
     const before = this.#listings.get(folder)
     if (before && stamp !== '' && before.stamp === stamp) return before

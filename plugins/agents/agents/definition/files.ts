@@ -1,4 +1,3 @@
-import { statSync } from 'node:fs'
 import { lstat, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { readRegularFile } from '../../../../kernel/kit/read-file.js'
@@ -90,11 +89,9 @@ const isLink = (file: string) =>
 /**
  * Identifies a version of a file or folder by the inode behind links and by the change time, which cannot be set. Empty
  * while it is so new that a further change might not show.
- * @param isNear the file is on a local disk, as the home is: there a look takes less time than a turn of the thread pool
  */
-export async function stampOf(file: string, now: number, isNear = false): Promise<string> {
-  const found = isNear ? statSync(file, { bigint: true }) : await stat(file, { bigint: true })
-  const { dev, ino, size, mtimeNs, ctimeNs, ctimeMs } = found
+export async function stampOf(file: string, now: number): Promise<string> {
+  const { dev, ino, size, mtimeNs, ctimeNs, ctimeMs } = await stat(file, { bigint: true })
   return now - Number(ctimeMs) > TICK_MS ? [dev, ino, size, mtimeNs, ctimeNs].join(':') : ''
 }
 

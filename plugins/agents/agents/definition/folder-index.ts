@@ -100,7 +100,7 @@ export class FolderIndex implements Source {
   /** Returns new names; forgets removed ones. */
   async #lookAtNames(): Promise<readonly string[]> {
     try {
-      const stamp = await stampOf(this.where.folder, this.clock.now(), this.where.source === 'home')
+      const stamp = await stampOf(this.where.folder, this.clock.now())
       if (stamp !== '' && stamp === this.#folderStamp) return []
       const entries = await readdir(this.where.folder, { withFileTypes: true })
       const names = entries

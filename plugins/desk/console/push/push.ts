@@ -107,7 +107,7 @@ export class Push {
     return this.#open().length === 0 ? 'no browser has subscribed to push' : undefined
   }
 
-  /** The message waits until the transaction is durable, so that no browser hears of an event that is then lost. */
+  /** Sends the message when the transaction is durable: a browser must not learn of an event that a kill then undoes. */
   #post(t: Tx, message: ChannelMessage): string | undefined {
     const problem = this.#problem()
     if (problem !== undefined) return problem

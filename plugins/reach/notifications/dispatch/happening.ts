@@ -62,10 +62,12 @@ const payloadOf = ({ payload }: StoredEvent) => (payload ?? {}) as Payload
 const familyOf = ({ name }: StoredEvent) => name.split('.', 1)[0] as string
 
 /** Id of the subject of an event. */
+/** The id of the thing that the event concerns; without one, the name of the event. */
 export const subjectOf = (event: StoredEvent): string =>
   textIn(payloadOf(event), ...(SUBJECTS[familyOf(event)] ?? [])) ?? event.subject ?? event.name
 
 /** Outcome of an event for its subject. */
+/** Success or failure, for events that have an outcome. */
 export function outcomeOf(event: StoredEvent): Happening['outcome'] {
   const { outcome } = MEANINGS[event.name] ?? {}
   return typeof outcome === 'function' ? outcome(payloadOf(event)) : outcome

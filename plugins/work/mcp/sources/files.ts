@@ -1,4 +1,3 @@
-import { lstatSync } from 'node:fs'
 import { lstat, realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { command } from '../../../../kernel/kit/commands/command-line.js'
@@ -101,16 +100,14 @@ export class KeptFiles {
   /**
    * Content of a file, read by one of the functions above, always the same one per file. @throws Fault
    * `mcp_file_invalid`
-   * @param isFar the file is one of a workspace, which may be on a slow disk; that of the home is local, where a look takes less
-   * time than a turn of the thread pool
    */
-  async read<T>(file: string, isFar: boolean, how: () => Promise<T>): Promise<T> {
-    const sign = await this.#sign(file, isFar)
+  async read<T>(file: string, how: () => Promise<T>): Promise<T> {
+    const sign = await this.#sign(file)
     const known = this.#kept.get(file)
     if (known && sign !== '' && known.sign === sign) return known.content as T
     this.#kept.delete(file)
     const content = await how()
-    if (sign !== '' && sign === (await this.#sign(file, isFar))) {
+    if (sign !== '' && sign === (await this.#sign(file))) {
       if (this.#kept.size >= MOST_KEPT) this.#kept.clear()
       this.#kept.set(file, { sign, content })
     }
@@ -118,9 +115,9 @@ export class KeptFiles {
   }
 
   /** Signature of a regular or missing file; empty if it cannot distinguish contents. */
-  async #sign(file: string, isFar: boolean): Promise<string> {
+  async #sign(file: string): Promise<string> {
     try {
-      const found = isFar ? await lstat(file, { bigint: true }) : lstatSync(file, { bigint: true })
+      const found = await lstat(file, { bigint: true })
       const { dev, ino, size, mtimeNs, ctimeNs, ctimeMs } = found
       const isOld = this.clock.now() - Number(ctimeMs) > TICK_MS
       return isOld && found.isFile() ? [dev, ino, size, mtimeNs, ctimeNs].join(':') : ''

@@ -28,7 +28,7 @@ export class ApiFault extends Error {
 
 const KEY = 'svc.console.key'
 
-/** Whether the browser has a session. Scripts cannot read the cookie; the key in the local storage stands for it. */
+/** Whether the browser has a session, by the key in the local storage: scripts cannot read the cookie. */
 export const signedIn = signal(localStorage.getItem(KEY) !== null)
 
 /** Headers of every request. A page of another origin cannot send them and does not have the key. */
