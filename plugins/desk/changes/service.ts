@@ -304,7 +304,7 @@ export class ChangesService implements ChangesApi {
     const reads =
       way?.by === 'custom'
         ? way.reads(request).join('\n')
-        : template && filled(template, request.params) + (template === route.path ? request.query : '')
+        : template && filled(template, request.params) + acceptedQuery(this.#routes.at('GET', template), request.query)
     return reads ? this.#get(reads, actor) : { reads: undefined, state: undefined }
   }
 
@@ -477,6 +477,14 @@ const present = (members: Readonly<Record<string, unknown>>) =>
 function bodyNames(route: Route | undefined): readonly string[] {
   const { body } = route ?? {}
   return body && 'entries' in body ? Object.keys(body.entries as object) : []
+}
+
+/** The parameters of a query that a route knows, because the state of a workspace is read with the workspace of the change. */
+function acceptedQuery(route: Route | undefined, query: string): string {
+  const { query: schema } = route ?? {}
+  const names = schema && 'entries' in schema ? Object.keys(schema.entries as object) : []
+  const known = [...new URLSearchParams(query)].filter(([name]) => names.includes(name))
+  return known.length === 0 ? '' : `?${new URLSearchParams(known)}`
 }
 
 /** A body as the handler would receive it. @throws Fault `plan_refused` */

@@ -376,6 +376,23 @@ test('secrets are not kept: a change with one cannot be undone', async () => {
   })
 })
 
+test('a switch in a workspace is undone there, although the state of all workspaces stays', async () => {
+  const use = async ({ workspaceId }: World, act: Act) => {
+    const trusted = `/api/workspaces/${workspaceId}/trust`
+    await act('PUT', trusted, { digest: (await act('GET', trusted)).trust.digest })
+    const skill = '/api/skills/svc-session'
+    const here = `?workspace=${workspaceId}`
+    const state = async () => (await act('GET', skill + here)).skill.enabled
+    assert.is(await state(), true)
+    await act('POST', `${skill}/disable${here}`)
+    assert.is(await state(), false)
+    const { change } = await act('POST', '/api/changes/last/undo', {})
+    assert.is(change.subject, 'skills/svc-session')
+    assert.is(await state(), true)
+  }
+  await inWorld(use, [trust])
+})
+
 test('sessions, trust, MCP servers and agent copies are restored where possible, with the reason elsewhere', async () => {
   await inWorld(
     async (world, act) => {
