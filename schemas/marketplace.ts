@@ -2,6 +2,7 @@
 import * as v from 'valibot'
 import { Integer, queryInteger, Timestamp } from './kernel/common.js'
 import { DiagnosticItem } from './kernel/diagnostic.js'
+import { mapOf } from './kernel/map-of.js'
 import { McpScope, McpServerView } from './settings/mcp-servers.js'
 import { ApplyOutcome } from './settings.js'
 
@@ -197,7 +198,7 @@ export const InstallMcpServerBody = v.strictObject({
   workspace_id: v.optional(v.pipe(v.string(), v.maxLength(4096))),
   values: v.nullable(
     v.strictObject({
-      env: v.optional(v.record(v.pipe(v.string(), v.maxLength(256)), Given)),
+      env: v.optional(mapOf(v.pipe(v.string(), v.maxLength(256)), Given)),
       oauth_client_secret: v.optional(Given),
     }),
   ),

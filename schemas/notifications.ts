@@ -2,6 +2,7 @@
 import * as v from 'valibot'
 import { DurationText } from './duration.js'
 import { Integer, maybeTimestamp, queryBoolean, queryInteger, Timestamp } from './kernel/common.js'
+import { mapOf } from './kernel/map-of.js'
 import { TaskActor } from './tasks/definitions.js'
 
 const some = (max: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(max))
@@ -64,7 +65,7 @@ export const PresetRules = v.strictObject({
   ),
   subjects: v.optional(
     v.pipe(
-      v.record(v.pipe(v.string(), v.minLength(1), v.maxLength(128)), SubjectRules),
+      mapOf(v.pipe(v.string(), v.minLength(1), v.maxLength(128)), SubjectRules),
       v.maxEntries(200),
       v.description('rules for single subjects by id: a job, a task, a session, a provider or a bridge'),
     ),

@@ -6,6 +6,7 @@
  * bodies and replies both give the same, since only query helpers transform. Rules that are code (`check`) have no counterpart.
  */
 import * as v from 'valibot'
+import { mapOf } from './map-of.js'
 
 const expectedTime = 'Expected a date-time like 2030-01-31T09:00:00.000Z'
 /** Refuses dates such as 31 February, which JavaScript moves to March, and offsets without minutes, which it cannot parse. */
@@ -23,15 +24,15 @@ export const Integer = v.pipe(v.number(), v.integer())
 export type Integer = v.InferOutput<typeof Integer>
 
 /** Free-form members by name, such as `metadata`. */
-export const JsonMap = v.record(v.string(), v.unknown())
+export const JsonMap = mapOf(v.string(), v.unknown())
 export type JsonMap = v.InferOutput<typeof JsonMap>
 
 /** Strings by name, such as `details` of an error or the environment of a process. */
-export const StringMap = v.record(v.string(), v.string())
+export const StringMap = mapOf(v.string(), v.string())
 export type StringMap = v.InferOutput<typeof StringMap>
 
 /** Counts by name, such as `counts_by_severity`. */
-export const CountMap = v.record(v.string(), Integer)
+export const CountMap = mapOf(v.string(), Integer)
 export type CountMap = v.InferOutput<typeof CountMap>
 
 /** A member that may be absent or null, such as the timestamp of a future event. */

@@ -1,6 +1,7 @@
 /** Questions and commands of agents, and the recap for a returning reader. */
 import * as v from 'valibot'
 import { Integer, queryInteger, Timestamp } from '../kernel/common.js'
+import { mapOf } from '../kernel/map-of.js'
 import { TaskRun } from '../tasks/run.js'
 import { TranscriptMessage } from './events.js'
 import { CommandSource } from './prompts.js'
@@ -120,7 +121,7 @@ export const RecapReply = v.object({
         summary: v.string(),
         /** Code and message of the related failure. */
         diagnostic: v.optional(v.unknown()),
-        evidence: v.optional(v.record(v.string(), v.unknown())),
+        evidence: v.optional(mapOf(v.string(), v.unknown())),
       }),
     ),
     recent_messages: v.array(TranscriptMessage),

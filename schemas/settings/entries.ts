@@ -3,12 +3,13 @@ import * as v from 'valibot'
 import { ReasoningEffort } from '../agents.js'
 import { DurationText, durationMs } from '../duration.js'
 import { Integer } from '../kernel/common.js'
+import { mapOf } from '../kernel/map-of.js'
 import { SourceMetadata } from './hooks.js'
 
 const line = (max: number) => v.pipe(v.string(), v.maxLength(max))
 const amount = v.nullish(v.pipe(v.number(), v.minValue(0)))
 const count = v.nullish(v.pipe(Integer, v.minValue(0)))
-const variables = v.record(v.pipe(v.string(), v.maxLength(256)), line(32_768))
+const variables = mapOf(v.pipe(v.string(), v.maxLength(256)), line(32_768))
 
 /** A manually described model. */
 export const CuratedModel = v.strictObject({
@@ -225,7 +226,7 @@ export const SandboxProfile = v.strictObject({
   ),
   persistence: v.optional(line(64)),
   runtime_root: v.optional(line(4096)),
-  secret_env: v.optional(v.record(v.pipe(v.string(), v.maxLength(256)), line(512))),
+  secret_env: v.optional(mapOf(v.pipe(v.string(), v.maxLength(256)), line(512))),
   sync_mode: v.optional(line(64)),
 })
 export type SandboxProfile = v.InferOutput<typeof SandboxProfile>
@@ -256,7 +257,7 @@ const McpLogin = v.strictObject({
   scopes: v.optional(v.pipe(v.array(line(256)), v.maxLength(256))),
   token_url: v.optional(line(2048)),
 })
-const references = v.record(v.pipe(v.string(), v.maxLength(256)), line(512))
+const references = mapOf(v.pipe(v.string(), v.maxLength(256)), line(512))
 
 /** Sandbox profile of a program; `none`: no sandbox of its own. */
 export const SandboxName = v.optional(

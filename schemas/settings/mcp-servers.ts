@@ -2,12 +2,13 @@
 import * as v from 'valibot'
 import { McpAuth } from '../agents.js'
 import { Integer, maybeTimestamp, queryBoolean, Timestamp } from '../kernel/common.js'
+import { mapOf } from '../kernel/map-of.js'
 import { McpServerPolicy, McpSidecarServer } from './entries.js'
 import { SourceMetadata } from './hooks.js'
 
 const name = v.pipe(v.string(), v.minLength(1), v.maxLength(128))
 const line = (max: number) => v.pipe(v.string(), v.maxLength(max))
-const byName = (max: number) => v.record(line(256), line(max))
+const byName = (max: number) => mapOf(line(256), line(max))
 
 /** Global servers, or those of a workspace. */
 export const McpScope = v.picklist(['global', 'workspace'])

@@ -1,6 +1,7 @@
 /** The parts of a window manager document. */
 import * as v from 'valibot'
 import { Integer } from '../kernel/common.js'
+import { mapOf } from '../kernel/map-of.js'
 
 /**
  * Known values or any string: unknown values pass here, so that document validation reports all problems (`topology.*`) in one
@@ -74,7 +75,7 @@ export const ReturnAnchor = v.strictObject({
 export type ReturnAnchor = v.InferOutput<typeof ReturnAnchor>
 
 /** The view in a window. */
-export const WindowRoute = v.strictObject({ pathname: v.string(), search: v.record(v.string(), v.unknown()) })
+export const WindowRoute = v.strictObject({ pathname: v.string(), search: mapOf(v.string(), v.unknown()) })
 export type WindowRoute = v.InferOutput<typeof WindowRoute>
 
 export const Window = v.pipe(
@@ -116,7 +117,7 @@ export const Overrides = v.pipe(
     history_limit: v.nullish(Integer),
     new_window_policy: v.nullish(v.string()),
     raise_on_focus: v.nullish(v.boolean()),
-    shortcuts: v.optional(v.record(v.string(), v.string())),
+    shortcuts: v.optional(mapOf(v.string(), v.string())),
     small_viewport_policy: v.nullish(v.string()),
     snap: v.nullish(
       v.strictObject({
@@ -135,7 +136,7 @@ export type Overrides = v.InferOutput<typeof Overrides>
 /** The parts of a document that commands change. */
 export const Arrangement = v.strictObject({
   desktops: v.array(Desktop),
-  windows: v.record(v.string(), Window),
+  windows: mapOf(v.string(), Window),
   overrides: Overrides,
 })
 export type Arrangement = v.InferOutput<typeof Arrangement>
@@ -145,7 +146,7 @@ export const LayoutDocument = v.strictObject({
   version: Integer,
   workspace_id: v.string(),
   desktops: v.array(Desktop),
-  windows: v.record(v.string(), Window),
+  windows: mapOf(v.string(), Window),
   overrides: Overrides,
 })
 export type LayoutDocument = v.InferOutput<typeof LayoutDocument>

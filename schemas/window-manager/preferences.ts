@@ -1,5 +1,6 @@
 /** Window manager preferences: section `window-manager` of the settings, and workspace overrides. */
 import * as v from 'valibot'
+import { mapOf } from '../kernel/map-of.js'
 
 const Binding = v.picklist(['none', 'reserved', 'zoom'])
 const Modifier = v.picklist(['alt', 'control', 'meta', 'shift', 'none'])
@@ -21,7 +22,7 @@ export const WindowPreferences = v.strictObject({
   new_window_policy: v.picklist(['floating', 'beside_focus']),
   raise_on_focus: v.boolean(),
   /** Keys by action name. */
-  shortcuts: v.pipe(v.record(Key, Key), v.maxEntries(200)),
+  shortcuts: v.pipe(mapOf(Key, Key), v.maxEntries(200)),
   small_viewport_policy: v.picklist(['stack', 'reject']),
   snap: v.strictObject({
     corner_reach: Pixels,

@@ -140,7 +140,9 @@ test('validate checks the shipped files like loading does, with file, line and k
   assert.is((await at.run(['extension', 'build', 'my-kit'])).code, 1)
 })
 
-test('validate reports the position in the manifest and the entry of a surface without running it', async ({ at }) => {
+test('validate reports the position in the manifest, the entry of a surface, and the line of code that fails', async ({
+  at,
+}) => {
   const folder = path.join(at.folder, 'acme.hello')
   const files = ['extension.toml', 'main.js'].map(name => path.join(folder, name))
   const [manifest = '', main = ''] = files
@@ -158,7 +160,12 @@ test('validate reports the position in the manifest and the entry of a surface w
     'the route /api/greeting is not below',
   )
   assert.match((await problems(code.replace('v.string() })', 'v.date() })')))[0], 'reply 200')
-  assert.match((await problems('export default'))[0], 'Unexpected')
+  assert.match(
+    (await problems('export default'))[0],
+    /^main\.js cannot be imported: Unexpected .*; to see where: node --check \//,
+  )
+  const thrown = (await problems("\nthrow new Error('at the top')"))[0]
+  assert.match(thrown, /^main\.js cannot be imported: .*acme\.hello\/main\.js:2: at the top$/)
   writeFileSync(
     manifest,
     written.replace(/^main = .*$/m, line => `${line}\nreplaces = "workspaces"`),

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { parseSecretRef } from '../../../kernel/kit/secret-ref.js'
 import type { Setting } from '../../../kernel/plugin.js'
+import { mapOf } from '../../../schemas/kernel/map-of.js'
 import { SandboxProfile } from '../../../schemas/settings/entries.js'
 
 const NAME = v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'a name of a-z, 0-9, _ and -'))
@@ -17,7 +18,7 @@ const Profile = v.pipe(
 export const Sandboxes: Setting<Record<string, SandboxProfile>> = {
   path: 'sandboxes',
   section: 'sandboxes',
-  schema: v.pipe(v.record(NAME, Profile), v.maxEntries(200), v.description('Profiles of sandboxes by name')),
+  schema: v.pipe(mapOf(NAME, Profile), v.maxEntries(200), v.description('Profiles of sandboxes by name')),
   default: {},
   apply: 'session-rebind',
   merge: 'by-name',

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import type { Setting } from '../../../kernel/plugin.js'
+import { mapOf } from '../../../schemas/kernel/map-of.js'
 import type { ProviderSettings } from '../../../schemas/settings/entries.js'
 import { ProviderEntry, ProviderName } from './entry.js'
 
@@ -16,7 +17,7 @@ export const DefaultProvider: Setting<string> = {
 export const ProviderEntries: Setting<Record<string, ProviderSettings>> = {
   path: 'providers',
   section: 'providers',
-  schema: v.pipe(v.record(ProviderName, ProviderEntry), v.maxEntries(200)),
+  schema: v.pipe(mapOf(ProviderName, ProviderEntry), v.maxEntries(200)),
   default: {},
   apply: 'session-rebind',
   merge: 'by-name',

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { issueText } from '../../../kernel/kit/issue-text.js'
 import { text } from '../../../kernel/kit/text.js'
 import { FireLimit, JobTask, Retry, Schedule } from '../../../schemas/automation.js'
+import { mapOf } from '../../../schemas/kernel/map-of.js'
 import { lineNear, type Read, readLines } from '../extensions/api.js'
 
 /** A problem of a bundle: its file, its key and a message. */
@@ -33,8 +34,8 @@ const worker = { agent: v.optional(v.string()), agent_name: v.optional(v.string(
 const loopTarget = v.strictObject({
   loop_name: v.string(),
   workspace_id: v.optional(v.string()),
-  inputs: v.optional(v.record(v.string(), v.unknown())),
-  input_mapping: v.optional(v.record(v.string(), v.string())),
+  inputs: v.optional(mapOf(v.string(), v.unknown())),
+  input_mapping: v.optional(mapOf(v.string(), v.string())),
 })
 const definition = {
   name,
@@ -54,7 +55,7 @@ export type JobPreset = v.InferOutput<typeof JobPreset>
 const TriggerPreset = v.strictObject({
   ...definition,
   event: v.string(),
-  filter: v.optional(v.record(v.string(), v.string())),
+  filter: v.optional(mapOf(v.string(), v.string())),
   endpoint_slug: v.optional(v.string()),
   webhook_id: v.optional(v.string()),
   webhook_secret_ref: v.optional(v.string()),
@@ -70,8 +71,8 @@ const BridgePreset = v.strictObject({
   extension_name: v.optional(v.string()),
   routing_policy: v.strictObject({ include_group: flag, include_peer: flag, include_thread: flag }),
   dm_policy: v.optional(v.string()),
-  delivery_defaults: v.optional(v.record(v.string(), v.unknown())),
-  provider_config: v.optional(v.record(v.string(), v.unknown())),
+  delivery_defaults: v.optional(mapOf(v.string(), v.unknown())),
+  provider_config: v.optional(mapOf(v.string(), v.unknown())),
   notification_suppress: flag,
   secret_slots: listOf(v.strictObject({ name: v.string(), kind: v.optional(v.string()), description, required: flag })),
 })

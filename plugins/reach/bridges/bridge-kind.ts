@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { text } from '../../../kernel/kit/text.js'
 import { kind, type RecordScope } from '../../../kernel/plugin.js'
+import { mapOf } from '../../../schemas/kernel/map-of.js'
 import { looksSecret } from '../../agents/providers/api.js'
 
 const flag = v.optional(v.boolean(), false)
@@ -61,7 +62,7 @@ export const BridgeInstanceSpec = v.object({
   dm_policy: v.optional(v.picklist(['open', 'allowlist', 'pairing']), 'open'),
   routing_policy: RoutingPolicy,
   delivery_defaults: v.nullish(deliveryDefaults),
-  provider_config: v.nullish(v.record(v.string(), v.unknown())),
+  provider_config: v.nullish(mapOf(v.string(), v.unknown())),
   secret_slots: v.optional(v.array(SecretSlot)),
   notification_suppress: flag,
   degradation: v.nullish(degradation),

@@ -13,6 +13,7 @@ import {
 } from '../../../kernel/plugin.js'
 import { FireLimit, JobTask, LoopTarget, Retry, Schedule, WebhookScheme } from '../../../schemas/automation.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
+import { mapOf } from '../../../schemas/kernel/map-of.js'
 import { finding } from '../../desk/daemon/api.js'
 import { JobKind } from './job-kind.js'
 import type { K } from './needs.js'
@@ -34,7 +35,7 @@ const ConfiguredJob = v.strictObject({ ...common, schedule: Schedule, task: v.op
 const ConfiguredTrigger = v.strictObject({
   ...common,
   event: line,
-  filter: v.optional(v.record(line, line)),
+  filter: v.optional(mapOf(line, line)),
   endpoint_slug: v.optional(line),
   webhook_id: v.optional(line),
   webhook_secret_ref: v.optional(line),
@@ -46,7 +47,7 @@ const setting = settingsSection({ path: 'automation', section: 'automation', app
 const byName = <T>(name: string, entry: v.GenericSchema<unknown, T>): Setting<Record<string, T>> => ({
   ...setting(
     name,
-    v.pipe(v.record(text(200), entry), v.maxEntries(1000)) as v.GenericSchema<unknown, Record<string, T>>,
+    v.pipe(mapOf(text(200), entry), v.maxEntries(1000)) as v.GenericSchema<unknown, Record<string, T>>,
     {},
   ),
   merge: 'by-name',

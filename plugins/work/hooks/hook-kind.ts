@@ -5,6 +5,7 @@ import { shown, text } from '../../../kernel/kit/text.js'
 import { kind } from '../../../kernel/plugin.js'
 import { HookEvent } from '../../../schemas/hooks.js'
 import { StringMap } from '../../../schemas/kernel/common.js'
+import { mapOf } from '../../../schemas/kernel/map-of.js'
 import { claudeProblem } from './claude-format.js'
 import { fieldsOf, vocabularyOf } from './families.js'
 import { globOf, globTest, isGlob } from './glob.js'
@@ -26,7 +27,7 @@ const executor = {
   command: v.optional(text(4096)),
   args: v.optional(v.array(v.string())),
   env: v.optional(StringMap),
-  secret_env: v.optional(v.record(v.string(), Reference)),
+  secret_env: v.optional(mapOf(v.string(), Reference)),
   timeout: v.optional(Duration),
   /** Keep the program running and send it one JSON line per event, instead of starting it for each event. */
   warm: v.optional(v.boolean()),
@@ -44,7 +45,7 @@ export const Written = v.object({
   required: v.optional(v.boolean(), false),
   enabled: v.nullish(v.boolean()),
   priority: v.optional(v.pipe(v.number(), v.integer())),
-  matcher: v.optional(v.record(v.string(), v.union([v.string(), v.boolean(), StringMap])), {}),
+  matcher: v.optional(mapOf(v.string(), v.union([v.string(), v.boolean(), StringMap])), {}),
   metadata: v.optional(StringMap),
 })
 

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { issueText } from '../../../kernel/kit/issue-text.js'
 import { parseSecretRef } from '../../../kernel/kit/secret-ref.js'
 import type { Setting } from '../../../kernel/plugin.js'
+import { mapOf } from '../../../schemas/kernel/map-of.js'
 import { HookSpec, hookProblem, Written } from './hook-kind.js'
 
 const { name: _, ...members } = Written.entries
@@ -33,7 +34,7 @@ export const ConfiguredHooks: Setting<Record<string, Configured>> = {
   path: 'hooks',
   section: 'hooks',
   schema: v.pipe(
-    v.record(
+    mapOf(
       v.pipe(
         v.string(),
         v.regex(

@@ -3,6 +3,7 @@ import { secretRef } from '../../../kernel/kit/secret-ref.js'
 import { text } from '../../../kernel/kit/text.js'
 import { kind } from '../../../kernel/plugin.js'
 import { StringMap } from '../../../schemas/kernel/common.js'
+import { mapOf } from '../../../schemas/kernel/map-of.js'
 import { SandboxName } from '../../../schemas/settings/entries.js'
 
 /** Access to a referenced secret depends on the source of the record: an extension can use only its own secrets. */
@@ -29,10 +30,10 @@ const ServerSpec = v.pipe(
     command: v.optional(text(4096)),
     args: v.optional(v.array(v.string())),
     env: v.optional(StringMap),
-    secret_env: v.optional(v.record(v.string(), Reference)),
+    secret_env: v.optional(mapOf(v.string(), Reference)),
     url: v.optional(text(2048)),
     headers: v.optional(StringMap),
-    secret_headers: v.optional(v.record(v.string(), Reference)),
+    secret_headers: v.optional(mapOf(v.string(), Reference)),
     auth: v.nullish(Auth),
     sandbox: SandboxName,
   }),

@@ -1,9 +1,10 @@
 import * as v from 'valibot'
 import type { Setting } from '../../../kernel/plugin.js'
+import { mapOf } from '../../../schemas/kernel/map-of.js'
 import { ServerMembers } from './sources/declaration.js'
 
 const ConfiguredServers = v.pipe(
-  v.record(v.pipe(v.string(), v.minLength(1), v.maxLength(128)), v.strictObject(ServerMembers)),
+  mapOf(v.pipe(v.string(), v.minLength(1), v.maxLength(128)), v.strictObject(ServerMembers)),
   v.maxEntries(64),
   v.check(
     servers => Object.values(servers).every(({ command, url }) => (command === undefined) !== (url === undefined)),

@@ -2,12 +2,13 @@ import * as v from 'valibot'
 import { settingsSection } from '../../../kernel/kit/settings.js'
 import type { Setting } from '../../../kernel/plugin.js'
 import { Duration } from '../../../schemas/duration.js'
+import { mapOf } from '../../../schemas/kernel/map-of.js'
 
 const setting = settingsSection({ path: 'tools', section: 'general', apply: 'live' })
 const count = (min: number, max: number) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max))
 const duration = (text: string) => v.parse(Duration, text)
 
-const Toolsets = v.record(
+const Toolsets = mapOf(
   v.pipe(v.string(), v.regex(/^[a-z][a-z0-9_-]{0,63}$/, 'lower-case letters, digits, _ and -')),
   v.object({
     tools: v.optional(v.pipe(v.array(v.pipe(v.string(), v.maxLength(256))), v.maxLength(1000)), []),

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { parseJson, text } from '../../../kernel/kit/text.js'
 import { kind } from '../../../kernel/plugin.js'
+import { mapOf } from '../../../schemas/kernel/map-of.js'
 
 /** A tool id: its origin and a name, separated by the reserved `__`. */
 const TOOL_ID = /^(?:service__[a-z0-9_]+|(?:ext|mcp)__[a-z0-9]+(?:_[a-z0-9]+)*__[a-z0-9_]+)$/
@@ -11,7 +12,7 @@ const names = v.optional(v.pipe(v.array(text(256)), v.maxLength(256)))
 
 /** A JSON Schema as an object or as text; stored as an object. */
 const JsonSchema = v.pipe(
-  v.union([v.string(), v.record(v.string(), v.unknown())]),
+  v.union([v.string(), mapOf(v.string(), v.unknown())]),
   v.rawTransform(({ dataset: { value }, addIssue, NEVER }): Record<string, unknown> => {
     if (typeof value !== 'string') return value
     try {

@@ -25,7 +25,7 @@ export const authoringCommands: readonly Command[] = [
   {
     path: 'extension validate',
     local: true,
-    summary: 'Validate an extension without running it',
+    summary: 'Validate an extension; its code is imported, not started',
     args: [dir],
     load: () => import('../commands.js').then(module => ({ run: module.runValidate })),
   },

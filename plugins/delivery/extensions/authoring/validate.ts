@@ -1,9 +1,10 @@
 import { realpath, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { messageOf, type Plugin } from '../../../../kernel/plugin.js'
+import { Fault, type Plugin } from '../../../../kernel/plugin.js'
 import { admit } from '../load/admission.js'
 import { importPlugin } from '../load/code.js'
+import { placed } from '../load/error-location.js'
 import { shippedKeys } from '../load/families.js'
 import { importModule } from '../load/import-module.js'
 import { type Manifest, readManifestFile } from '../manifest/manifest.js'
@@ -52,7 +53,7 @@ function problemsOf(manifest: Manifest, root: string): Promise<string[]> {
   const check = async ({ folder, above }: Copy) => {
     // Messages name files of the copy, but a person edits the original.
     const withOriginalPaths = (text: string) => text.replaceAll(folder, root)
-    const code = manifest.main === undefined ? undefined : await readCode(folder, manifest)
+    const code = manifest.main === undefined ? undefined : await readCode(folder, root, manifest)
     const found = code === undefined || 'problem' in code ? [code?.problem ?? []].flat() : surfaceProblems(code)
     const problems = [...entries, ...found]
     const replacement = code && 'surface' in code && code.replaces !== undefined ? code : undefined
@@ -68,10 +69,19 @@ function problemsOf(manifest: Manifest, root: string): Promise<string[]> {
   return withCopy(manifest, root, check)
 }
 
-async function readCode(folder: string, manifest: Manifest): Promise<Plugin | { readonly problem: string }> {
+async function readCode(
+  folder: string,
+  root: string,
+  manifest: Manifest,
+): Promise<Plugin | { readonly problem: string }> {
   try {
     return (await importPlugin(folder, manifest)).plugin
   } catch (error) {
-    return { problem: messageOf(error) }
+    const problem = placed(error, { folder, root })
+    if (error instanceof Fault) return { problem }
+    // Node shows the line of a syntax error only where it ends the process.
+    const where =
+      error instanceof SyntaxError ? `; to see where: node --check ${path.join(root, `${manifest.main}`)}` : ''
+    return { problem: `${manifest.main} cannot be imported: ${problem}${where}` }
   }
 }

@@ -5,6 +5,7 @@ import { secretRef } from '../../../../kernel/kit/secret-ref.js'
 import { text } from '../../../../kernel/kit/text.js'
 import { isDropIn } from '../../../../kernel/platform.js'
 import { operator } from '../../../../kernel/plugin.js'
+import { mapOf } from '../../../../schemas/kernel/map-of.js'
 import { SandboxName } from '../../../../schemas/settings/entries.js'
 import { hostMethods } from './permissions.js'
 
@@ -47,7 +48,7 @@ const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/
 const envName = v.pipe(v.string(), v.regex(ENV_NAME, 'a name of an environment variable'))
 const duration = v.pipe(v.string(), v.regex(/^(?:\d{1,6}(?:ms|s|m|h))+$/, 'a duration is written 30s or 1h30m'))
 const key = v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9_-]{0,63}$/i, 'a name of letters, digits, _ and -'))
-const env = (value: v.GenericSchema<unknown, string>) => v.optional(v.record(envName, value), {})
+const env = (value: v.GenericSchema<unknown, string>) => v.optional(mapOf(envName, value), {})
 export const Reference = secretRef({ env: '', vault: '' })
 
 /** A path below the extension's folder, with `/`; symlinks are checked when it is opened, see `resolveInside`. */
@@ -75,8 +76,8 @@ const McpServerMembers = v.strictObject({
   secret_env: env(Reference),
   transport: v.optional(v.picklist(['stdio', 'http', 'sse'])),
   url: v.optional(line(2048)),
-  headers: v.optional(v.record(line(128), text(8192, 0)), {}),
-  secret_headers: v.optional(v.record(line(128), Reference), {}),
+  headers: v.optional(mapOf(line(128), text(8192, 0)), {}),
+  secret_headers: v.optional(mapOf(line(128), Reference), {}),
   sandbox: SandboxName,
 })
 const McpServer = v.pipe(
@@ -92,7 +93,7 @@ const Hook = v.strictObject({
   required: v.optional(v.boolean()),
   priority: v.optional(v.pipe(v.number(), v.integer(), v.minValue(-10_000), v.maxValue(10_000)), 300),
   timeout: v.optional(duration),
-  matcher: v.optional(v.record(line(128), v.unknown())),
+  matcher: v.optional(mapOf(line(128), v.unknown())),
   /** Without a command, the extension's process handles the hook. */
   command: v.optional(program),
   args: list(text(8192, 0)),
@@ -208,7 +209,7 @@ const Fields = {
       skills: list(RelativePath),
       agents: list(RelativePath),
       bundles: list(RelativePath),
-      mcp_servers: v.optional(v.record(key, McpServer), {}),
+      mcp_servers: v.optional(mapOf(key, McpServer), {}),
       hooks: list(Hook),
       /** Events for triggers: `ext.<extension>.<name>`. */
       events: list(key),

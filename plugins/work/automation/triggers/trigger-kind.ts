@@ -3,6 +3,7 @@ import { secretRef } from '../../../../kernel/kit/secret-ref.js'
 import { shown, text } from '../../../../kernel/kit/text.js'
 import { kind, type RecordScope, type StoredRecord } from '../../../../kernel/plugin.js'
 import { FireLimit, LoopTarget, Retry, WebhookScheme } from '../../../../schemas/automation.js'
+import { mapOf } from '../../../../schemas/kernel/map-of.js'
 import { decodeAs, identityProblem, isLoop, type JobProblem, limitsProblem, loopProblem } from '../job-kind.js'
 import { schemes } from '../webhooks/scheme-table.js'
 import { templateProblem } from './prompt-template.js'
@@ -17,7 +18,7 @@ export const TriggerSpec = v.object({
   agent_name: v.optional(text(128, 0)),
   prompt: v.optional(v.string()),
   event: text(200),
-  filter: v.nullish(v.record(v.string(), v.string())),
+  filter: v.nullish(mapOf(v.string(), v.string())),
   enabled: v.optional(v.boolean(), true),
   fire_limit: v.nullish(v.object(FireLimit.entries)),
   retry: v.nullish(v.object(Retry.entries)),

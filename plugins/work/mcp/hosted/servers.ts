@@ -3,6 +3,7 @@ import * as v from 'valibot'
 import { issueLine } from '../../../../kernel/kit/issue-text.js'
 import { clip, shown } from '../../../../kernel/kit/text.js'
 import type { Actor } from '../../../../kernel/plugin.js'
+import { mapOf } from '../../../../schemas/kernel/map-of.js'
 import {
   type JudgedTool,
   type ToolDescriptor,
@@ -38,7 +39,7 @@ const SearchInput = v.object({
 const ShowInput = v.object({ id: v.pipe(v.string(), v.maxLength(256)) })
 const CallInput = v.object({
   id: v.pipe(v.string(), v.maxLength(256)),
-  input: v.optional(v.record(v.string(), v.unknown()), {}),
+  input: v.optional(mapOf(v.string(), v.unknown()), {}),
 })
 
 /** Keeps these tools visible in clients that hide tools behind a search, because they are a search themselves. */

@@ -4,13 +4,14 @@ import { canonicalJson } from '../../../../kernel/kit/canonical.js'
 import { issueText } from '../../../../kernel/kit/issue-text.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import type { Fault } from '../../../../kernel/plugin.js'
+import { mapOf } from '../../../../schemas/kernel/map-of.js'
 import { McpServerPolicy, SandboxName } from '../../../../schemas/settings/entries.js'
 import type { SettingsWriteTarget } from '../../../../schemas/settings.js'
 import { McpErrors } from '../errors.js'
 
 const text = (max: number) => v.pipe(v.string(), v.maxLength(max))
-const variables = v.record(text(256), text(32_768))
-const references = v.record(text(256), text(512))
+const variables = mapOf(text(256), text(32_768))
+const references = mapOf(text(256), text(512))
 
 /** Whether a URL may be stored in a file: everyone who reads the file sees it, so it must not contain a password. */
 function isWebAddress(url: string): boolean {

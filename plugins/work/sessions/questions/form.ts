@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { mapOf } from '../../../../schemas/kernel/map-of.js'
 import { bounded } from '../requests/question.js'
 
 /** Maximum fields of a form, choices of a field, and characters of an answer. */
@@ -34,7 +35,7 @@ export const ElicitationParams = v.object({
   message: v.string(),
   requestedSchema: v.nullish(
     v.object({
-      properties: v.nullish(v.record(v.string(), Property)),
+      properties: v.nullish(mapOf(v.string(), Property)),
       required: v.nullish(v.array(v.string())),
     }),
   ),

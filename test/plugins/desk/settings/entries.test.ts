@@ -51,6 +51,29 @@ test('entries are merged by name with their source, and comments of other entrie
   }
 })
 
+test('a name that no object may have is refused, and nothing is written', async () => {
+  const daemon = await scene(CONFIG)
+  try {
+    const bodies = {
+      providers: { settings: { command: 'cat' } },
+      hooks: { declaration: { name: 'constructor', event: 'session.post_create', matcher: {}, command: 'true' } },
+      'mcp-servers': { server: { transport: 'stdio', command: 'true' } },
+      sandboxes: { profile: { backend: 'local' } },
+    }
+    for (const [kind, body] of Object.entries(bodies)) {
+      const { status, body: reply } = await daemon.request('PUT', `/api/settings/${kind}/constructor`, body)
+      assert.ok(status === 400 || status === 422, `${kind}: ${status} ${JSON.stringify(reply)}`)
+    }
+    const change = { key: 'hooks.constructor', value: { event: 'session.post_create', command: 'true' } }
+    const patched = await daemon.request('PATCH', '/api/settings/keys', { changes: [change] })
+    assert.is(patched.body.code, 'setting_invalid', JSON.stringify(patched.body))
+    assert.match(patched.body.error, /hooks\.constructor: is reserved: use another name/)
+    assert.is(await daemon.text(), CONFIG)
+  } finally {
+    await daemon.close()
+  }
+})
+
 test('an entry in use is not removed, and no entry contains a secret', async () => {
   const daemon = await scene(CONFIG)
   try {

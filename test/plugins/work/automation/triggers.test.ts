@@ -51,6 +51,7 @@ const INVALID: readonly (readonly [Record<string, unknown>, RegExp])[] = [
   [trigger({ prompt: '{{ .Kind.x }}' }), /unknown template field/],
   [trigger({ filter: { name: 'x' } }), /filter: unknown key/],
   [trigger({ filter: { 'data.': 'x' } }), /filter: unknown key/],
+  [trigger({ filter: { constructor: 'x', kind: 'a' } }), /filter\.constructor: is reserved/],
   [trigger({ filter: { kind: '' } }), /filter\.kind: must not be empty/],
   [trigger({ webhook_id: 'wbh_1' }), /webhook_id: only allowed with event webhook/],
   [trigger({ webhook_secret_ref: 'env:X' }), /webhook_secret_ref: only allowed with event webhook/],
