@@ -221,6 +221,13 @@ const daemonOnly = {
       path !== 'node:http' && importer.endsWith('/fastify/lib/server.js') ? { path, namespace: 'nothing' } : undefined,
     )
     onLoad({ filter: /./, namespace: 'nothing' }, () => ({ contents: 'module.exports = {}' }))
+    // Few daemons use TLS, so Node's modules for it are loaded by the first use of one of their members.
+    onResolve({ filter: /^node:(https|tls)$/ }, ({ path }) => ({ path, namespace: 'lazy' }))
+    onLoad({ filter: /./, namespace: 'lazy' }, ({ path }) => {
+      const members = Object.keys(process.getBuiltinModule(path)).filter(name => name !== 'default')
+      return { contents: `module.exports = {${members.map(name => `get ${name}() { return loaded().${name} }`)}}
+        const loaded = () => require('${path.slice('node:'.length)}')` }
+    })
   },
 }
 
@@ -276,6 +283,45 @@ const nothingLater = {
   },
 }
 
+/**
+ * Packages that no start needs, by the files in dist/libraries/ that have them: in the daemon's file, V8 would have to read their
+ * source at each start and keep it.
+ */
+const libraries = {
+  mcp: ['client', 'core', 'server', 'server/stdio'].map(name => `@modelcontextprotocol/${name}`),
+  nats: ['@nats-io/jetstream', '@nats-io/transport-node'],
+  age: ['age-encryption'],
+  tar: ['tar'],
+  'web-push': ['web-push/src/encryption-helper.js', 'web-push/src/vapid-helper.js'],
+}
+const libraryFiles = Object.keys(libraries).map(name => `./libraries/${name}.cjs`)
+
+/** In the daemon's file, each import of such a package loads its file. */
+const librariesLater = {
+  name: 'libraries later',
+  setup({ onLoad, onResolve }) {
+    for (const [file, names] of Object.entries(libraries))
+      for (const name of names) {
+        onResolve({ filter: new RegExp(`^${name}$`) }, () => ({ path: name, namespace: 'library', pluginData: file }))
+      }
+    onLoad({ filter: /./, namespace: 'library' }, ({ path, pluginData }) => ({
+      contents: `module.exports = require('./libraries/${pluginData}.cjs')['${path}']`,
+    }))
+  },
+}
+
+const libraryEntries = {
+  name: 'library entries',
+  setup({ onLoad, onResolve }) {
+    onResolve({ filter: /^libraries:/ }, ({ path }) => ({ path: path.split(':')[1], namespace: 'libraries' }))
+    onLoad({ filter: /./, namespace: 'libraries' }, ({ path }) => ({
+      contents: `module.exports = { ${libraries[path].map(name => `get '${name}'() { return require('${name}') }`)} }`,
+      resolveDir: root,
+    }))
+  },
+}
+const libraryCode = Object.fromEntries(Object.keys(libraries).map(name => [`libraries/${name}`, `libraries:${name}`]))
+
 /** Code for `runCached`: a function instead of a module, because V8 caches only scripts. */
 const cached = {
   ...whole,
@@ -284,7 +330,8 @@ const cached = {
   minifyWhitespace: true,
   minifySyntax: true,
   lineLimit: 200,
-  plugins: [packages, daemonOnly],
+  plugins: [librariesLater, packages, daemonOnly],
+  external: [...external, ...libraryFiles],
   banner: { js: '(function (require, module, moduleUrl, importForeign) {' },
   footer: { js: '})' },
 }
@@ -307,6 +354,7 @@ async function buildCode() {
     bundle(existing(extensionCode), { ...whole, keepNames: true, plugins: [packages] }),
     bundle(existing(library), { format: 'esm', sourcemap: false, plugins: [packages] }),
     bundle(existing(daemonCode), cached),
+    bundle(libraryCode, { ...whole, ...short, plugins: [libraryEntries, packages] }),
   ])
   const outputs = Object.assign({}, ...parts.map(({ metafile }) => metafile.outputs))
   const outputFiles = parts.flatMap(part => part.outputFiles)

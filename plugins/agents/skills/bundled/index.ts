@@ -4,16 +4,14 @@ import { own } from './own.js'
 import { schedule } from './schedule.js'
 import { write } from './write.js'
 
-/** Skills of the program itself: how an agent uses `svc`. */
-export const bundledSkills: readonly Candidate[] = [own, schedule, write].map(text => {
-  const { spec } = parseSkillFile(text)
-  return {
-    name: spec.name,
-    tier: 'bundled',
-    path: `bundled:${spec.name}/SKILL.md`,
-    dir: `bundled:${spec.name}`,
-    ofWorkspace: false,
-    spec,
-    warnings: [],
-  }
-})
+let parsed: readonly Candidate[] | undefined
+
+/** Skills of the program itself: how an agent uses `svc`. They are parsed on first use. */
+export function bundledSkills(): readonly Candidate[] {
+  parsed ??= [own, schedule, write].map(text => {
+    const { spec } = parseSkillFile(text)
+    const dir = `bundled:${spec.name}`
+    return { name: spec.name, tier: 'bundled', path: `${dir}/SKILL.md`, dir, ofWorkspace: false, spec, warnings: [] }
+  })
+  return parsed
+}
