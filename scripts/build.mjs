@@ -225,8 +225,10 @@ const daemonOnly = {
     onResolve({ filter: /^node:(https|tls)$/ }, ({ path }) => ({ path, namespace: 'lazy' }))
     onLoad({ filter: /./, namespace: 'lazy' }, ({ path }) => {
       const members = Object.keys(process.getBuiltinModule(path)).filter(name => name !== 'default')
-      return { contents: `module.exports = {${members.map(name => `get ${name}() { return loaded().${name} }`)}}
-        const loaded = () => require('${path.slice('node:'.length)}')` }
+      return {
+        contents: `module.exports = {${members.map(name => `get ${name}() { return loaded().${name} }`)}}
+        const loaded = () => require('${path.slice('node:'.length)}')`,
+      }
     })
   },
 }
@@ -315,7 +317,9 @@ const libraryEntries = {
   setup({ onLoad, onResolve }) {
     onResolve({ filter: /^libraries:/ }, ({ path }) => ({ path: path.split(':')[1], namespace: 'libraries' }))
     onLoad({ filter: /./, namespace: 'libraries' }, ({ path }) => ({
-      contents: `module.exports = { ${libraries[path].map(name => `get '${name}'() { return require('${name}') }`)} }`,
+      contents: libraries[path]
+        .map((name, i) => `import * as _${i} from '${name}'\nexport { _${i} as '${name}' }`)
+        .join('\n'),
       resolveDir: root,
     }))
   },

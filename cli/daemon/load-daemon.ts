@@ -9,6 +9,8 @@ import type { DaemonOptions } from './run-daemon.js'
 const startedAfterMs = 1000
 /** Milliseconds of a start that hangs or takes long, after which its code is optimized too. */
 const longStartMs = 10_000
+/** V8 has cleaned up by then. */
+const shrunkAfterMs = 30_000
 
 type Daemon = typeof import('./run-daemon.js')
 
@@ -19,7 +21,7 @@ export async function loadDaemon(root: string, home: string): Promise<Daemon['ru
   // Prevents V8 from optimizing SQLite during the start, before there is any load.
   setFlagsFromString('--wasm-tiering-budget=200000000')
   // Flags are part of the code cache key: set here, they also apply in a process that was started without them.
-  for (const flag of NODE_FLAGS) setFlagsFromString(flag)
+  setFlags(NODE_FLAGS)
   // V8 would optimize code that a start runs often and a daemon hardly ever again, on threads that compete with the start.
   setFlagsFromString(NOT_OPTIMIZED)
   setTimeout(setFlagsFromString, longStartMs, OPTIMIZED).unref()
@@ -29,14 +31,25 @@ export async function loadDaemon(root: string, home: string): Promise<Daemon['ru
     // The next start finds the code only under the flags under which it loads it.
     setFlagsFromString(NOT_OPTIMIZED)
     keep?.()
-    setFlagsFromString(OPTIMIZED)
+    setFlags([OPTIMIZED, ...SHRINKING])
+    setTimeout(setFlags, shrunkAfterMs, SHRUNK).unref()
   }
   return (options: DaemonOptions) =>
     runDaemon({ ...options, onReady: () => setTimeout(started, startedAfterMs).unref() })
 }
 
+function setFlags(flags: readonly string[]): void {
+  for (const flag of flags) setFlagsFromString(flag)
+}
+
 const NOT_OPTIMIZED = '--no-opt'
 const OPTIMIZED = '--opt'
+/**
+ * Makes V8 compact the heap when it is idle, some eight seconds after its last full collection, and drop the code that only the
+ * start has run: 15 MiB, which it otherwise keeps for minutes. The other flags are V8's defaults.
+ */
+const SHRINKING = ['--optimize-for-size', '--bytecode-old-age=1']
+const SHRUNK = ['--no-optimize-for-size', '--bytecode-old-age=6']
 
 /**
  * Parameters of `mallopt` of the GNU C library. One arena for all threads, because each arena keeps freed memory. Fixed thresholds:
