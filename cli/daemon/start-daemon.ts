@@ -14,7 +14,7 @@ import { forgetStop } from './home-notes.js'
 import { lastReason, logPath, logTail, openLog } from './log-file.js'
 
 /** Poll interval of a detached start, its time limit, and the timeout of one request. */
-const pollMs = 100
+const pollMs = 25
 const readyMs = 15_000
 const askMs = 1000
 
