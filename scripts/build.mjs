@@ -358,7 +358,11 @@ async function buildCode() {
     bundle(existing(extensionCode), { ...whole, keepNames: true, plugins: [packages] }),
     bundle(existing(library), { format: 'esm', sourcemap: false, plugins: [packages] }),
     bundle(existing(daemonCode), cached),
-    bundle(libraryCode, { ...whole, ...short, plugins: [libraryEntries, packages] }),
+    bundle(existsSync(join(root, daemonCode['run-daemon'])) ? libraryCode : {}, {
+      ...whole,
+      ...short,
+      plugins: [libraryEntries, packages],
+    }),
   ])
   const outputs = Object.assign({}, ...parts.map(({ metafile }) => metafile.outputs))
   const outputFiles = parts.flatMap(part => part.outputFiles)
