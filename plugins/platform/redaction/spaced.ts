@@ -30,7 +30,8 @@ const SPACINGS: readonly Spacing[] = [
   {
     code: 'base64',
     marks: ['\n', '\\n'],
-    gate: new RegExp(`[\\w+/-]{8}${LINE_END}[\\w+/=-]`),
+    // The line break first, which is rare: the digits before it are checked only there.
+    gate: new RegExp(`(?:\\n|\\\\n)(?<=[\\w+/-]{8}${LINE_END})[ \\t]*[\\w+/=-]`),
     separator: new RegExp(`(?<=[\\w+/=-]{4})${LINE_END}(?=[\\w+/=-])`, 'g'),
     // As long as the lines that the gate requires. A longer word at the end of a line is ordinary text, of which only a value's
     // beginning is held back.
@@ -39,7 +40,11 @@ const SPACINGS: readonly Spacing[] = [
   {
     code: 'hex',
     marks: [' ', '\n', ',', ':', '-', '\\', '0x', '0X'],
-    gate: new RegExp(`(?:[0-9a-f]{2}${HEX_GAP}){4}|(?:[0-9a-f]{4} ){3}|[0-9a-f]{8}${LINE_END}[0-9a-f]{2}`, 'i'),
+    // A common beginning of all three, so that ordinary text fails at its first characters.
+    gate: new RegExp(
+      `[0-9a-f]{2}(?:${HEX_GAP}(?:[0-9a-f]{2}${HEX_GAP}){3}|[0-9a-f]{2} (?:[0-9a-f]{4} ){2}|[0-9a-f]{6}${LINE_END}[0-9a-f]{2})`,
+      'i',
+    ),
     separator: new RegExp(`(?<=[0-9a-f]{2})${HEX_GAP}(?=[0-9a-f]{2})`, 'gi'),
     openEnd: new RegExp(
       `(?<=(?<![0-9a-wyz])(?:[0-9a-f]{2}){1,2})(?:${HEX_GAP}[0-9a-f]{0,4}|${PART_OF_END}|,? ?(?:0|\\\\))$` +
