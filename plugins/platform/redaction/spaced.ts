@@ -7,7 +7,7 @@ interface Spacing {
   readonly marks: readonly string[]
   /** Whether a text may contain broken digits; bounded, so that it takes linear time. */
   readonly gate: RegExp
-  /** A separator between two digits. */
+  /** A separator between two digits; its first group is the part before the match. */
   readonly separator: RegExp
   /** The end of a text that continues, if it may be a separator or the beginning of one. */
   readonly openEnd: RegExp
@@ -32,7 +32,7 @@ const SPACINGS: readonly Spacing[] = [
     marks: ['\n', '\\n'],
     // The line break first, which is rare: the digits before it are checked only there.
     gate: new RegExp(`(?:\\n|\\\\n)(?<=[\\w+/-]{8}${LINE_END})[ \\t]*[\\w+/=-]`),
-    separator: new RegExp(`(?<=[\\w+/=-]{4})${LINE_END}(?=[\\w+/=-])`, 'g'),
+    separator: /(?:\n|\\n)(?<=(?<=[\w+/=-]{4})([ \t]*(?:\r?(?=\n)|(?:\\r)?(?=\\n)))(?:\n|\\n))[ \t]*(?=[\w+/=-])/g,
     // As long as the lines that the gate requires. A longer word at the end of a line is ordinary text, of which only a value's
     // beginning is held back.
     openEnd: new RegExp(`(?<=[\\w+/-]{8})(?:${LINE_END}|${PART_OF_END})$`),
@@ -86,7 +86,7 @@ function without(text: string, separator: RegExp, end: number): Omit<Joined, 'co
     out += text.slice(copied, to)
   }
   for (const match of text.matchAll(separator)) {
-    copy(match.index)
+    copy(match.index - (match[1]?.length ?? 0))
     copied = match.index + match[0].length
   }
   copy(text.length)
