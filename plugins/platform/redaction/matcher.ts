@@ -206,11 +206,12 @@ export class SecretMatcher {
     for (let at = 0; at < WINDOW - 1 && at < length; at++) hash = rolled(hash, text, at)
     for (let start = 0, end = WINDOW - 1; start < length; start++, end++) {
       let forms: Forms | undefined
-      if (end < length) {
+      for (; end < length; start++, end++) {
         hash = rolled(hash, text, end)
         const slot = hash >>> shift
-        if (((filter[slot >>> 3] as number) & (1 << (slot & 7))) !== 0) forms = this.#byHash.get(hash)
+        if (start >= searchStart || ((filter[slot >>> 3] as number) & (1 << (slot & 7))) !== 0) break
       }
+      if (end < length) forms = this.#byHash.get(hash)
       if (forms === undefined && start < searchStart) continue
       if (!isLast && this.#mayGoOn(text, start, forms)) return { hits: hits ?? NO_HITS, hold: start }
       const form = this.#longestAt(text, start, forms)
