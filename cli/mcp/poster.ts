@@ -9,7 +9,7 @@ const HEAD_END = Buffer.from('\r\n\r\n')
 
 export interface Reply {
   readonly status: number
-  readonly text: string
+  readonly body: Buffer
 }
 
 /**
@@ -90,8 +90,8 @@ function exchange(socket: Socket, path: string, body: string): Promise<Reply & {
     const done = ({ status, from, length, isKept }: Head) => {
       over()
       const end = length === undefined ? undefined : from + length
-      const text = Buffer.concat(chunks).subarray(from, end).toString()
-      resolve({ status, text, isKept: isKept && end === bytes })
+      const body = (chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)).subarray(from, end)
+      resolve({ status, body, isKept: isKept && end === bytes })
     }
     const closed = () => {
       if (head && head.length === undefined) done(head)

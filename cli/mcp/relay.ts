@@ -3,6 +3,7 @@ import { Poster, type Reply } from './poster.js'
 
 /** Maximum bytes of one message. */
 const MOST_BYTES = 4 * 1024 * 1024
+const LINE_BREAK = Buffer.from('\n')
 
 /** An MCP client on standard input and output, and the socket of its daemon. */
 export interface Relay {
@@ -21,15 +22,15 @@ export async function relay({ socket, input, output, open }: Relay): Promise<voi
   const daemon = new Poster(socket)
   const opened = await daemon.post('/api/mcp/connections', JSON.stringify(open))
   if (opened.status !== 201) throw new Error(whyOf(opened))
-  const { connection_id: id } = JSON.parse(opened.text)
+  const { connection_id: id } = JSON.parse(opened.body.toString())
   const under = new Set<Promise<void>>()
   const take = async (line: string) => {
     const { message, problem } = parsed(line)
     if (problem) return say(output, { jsonrpc: '2.0', id: null, error: problem })
     try {
-      // The line is passed on unchanged: serializing a list of tools again would take as long as making it.
+      // Both lines are passed on unchanged: decoding and encoding a list of tools would take as long as sending it.
       const reply = await daemon.post('/api/mcp/messages', `{"connection_id":${JSON.stringify(id)},"message":${line}}`)
-      if (reply.status === 200) output.write(`${reply.text}\n`)
+      if (reply.status === 200) output.write(Buffer.concat([reply.body, LINE_BREAK]))
       else if (reply.status !== 204) throw new Error(whyOf(reply))
     } catch (error) {
       // The client expects a response to its request even without a daemon.
@@ -82,9 +83,9 @@ async function* lines(input: Readable): AsyncGenerator<string> {
 }
 
 /** The error text of a refused request. */
-function whyOf({ status, text }: Reply): string {
+function whyOf({ status, body }: Reply): string {
   try {
-    const { error, code, next } = JSON.parse(text)
+    const { error, code, next } = JSON.parse(body.toString())
     return [`${error}${code ? ` (${code})` : ''}`, next].filter(Boolean).join('; ')
   } catch {
     return `the daemon answered ${status}`

@@ -41,16 +41,20 @@ test.after.each(({ server, connections }) => {
   server.close()
 })
 
+const post = async (poster: Poster, body: string) => {
+  const reply = await poster.post('/x', body)
+  return { status: reply.status, text: reply.body.toString() }
+}
 const ok = (text: string, more = '') =>
   `HTTP/1.1 200 OK\r\nContent-Length: ${Buffer.byteLength(text)}\r\n${more}\r\n${text}`
 
 test('one connection carries sequential requests, and concurrent requests open more', async context => {
   context.say = (request, socket) => void socket.write(ok(request.slice(request.indexOf('\r\n\r\n') + 4)))
   const { poster, connections } = context
-  for (const body of ['{"n":1}', '{"n":"ä"}']) assert.equal(await poster.post('/x', body), { status: 200, text: body })
+  for (const body of ['{"n":1}', '{"n":"ä"}']) assert.equal(await post(poster, body), { status: 200, text: body })
   assert.is(connections.length, 1)
   const bodies = ['a', 'b', 'c']
-  const replies = await Promise.all(bodies.map(body => poster.post('/x', body)))
+  const replies = await Promise.all(bodies.map(body => post(poster, body)))
   assert.equal(
     replies.map(({ text }) => text),
     bodies,
@@ -66,14 +70,14 @@ test('an answer in chunks of any size, an empty answer and an answer ended by th
       await new Promise(setImmediate)
     }
   }
-  assert.is((await poster.post('/x', '{}')).text, '{"long":"ö"}')
+  assert.is((await post(poster, '{}')).text, '{"long":"ö"}')
   context.say = (_, socket) => void socket.write('HTTP/1.1 204 No Content\r\nx: y\r\n\r\n')
-  assert.equal(await poster.post('/x', '{}'), { status: 204, text: '' })
+  assert.equal(await post(poster, '{}'), { status: 204, text: '' })
   context.say = (_, socket) => void socket.end('HTTP/1.1 503 Away\r\nConnection: close\r\n\r\nnot now')
-  assert.equal(await poster.post('/x', '{}'), { status: 503, text: 'not now' })
+  assert.equal(await post(poster, '{}'), { status: 503, text: 'not now' })
   context.say = (_, socket) => void socket.write(ok('again', 'Connection: close\r\n'))
   const before = connections.length
-  for (let n = 0; n < 2; n++) assert.is((await poster.post('/x', '{}')).text, 'again')
+  for (let n = 0; n < 2; n++) assert.is((await post(poster, '{}')).text, 'again')
   assert.is(connections.length, before + 2, 'who says close is not asked again')
 })
 
@@ -87,21 +91,21 @@ test('an invalid answer fails, and the next request uses a new connection', asyn
     ['', /ended the connection/],
   ] as const) {
     context.say = (_, socket) => void socket.end(text)
-    const error = await poster.post('/x', '{}').catch(error => error)
+    const error = await post(poster, '{}').catch(error => error)
     assert.match(String(error.message), why, text)
   }
   context.say = (_, socket) => void socket.write(ok('fine'))
-  assert.is((await poster.post('/x', '{}')).text, 'fine')
+  assert.is((await post(poster, '{}')).text, 'fine')
 })
 
 test('a connection closed by the daemon is not reused', async context => {
   context.say = (_, socket) => void socket.write(ok('fine'))
   const { poster, connections } = context
-  await poster.post('/x', '{}')
+  await post(poster, '{}')
   const [first] = connections
   first?.end()
   if (first && !first.destroyed) await once(first, 'close')
-  assert.is((await poster.post('/x', '{}')).text, 'fine')
+  assert.is((await post(poster, '{}')).text, 'fine')
 })
 
 test.run()

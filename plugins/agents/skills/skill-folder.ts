@@ -157,10 +157,7 @@ export class SkillFolder {
 
   /** The content of a folder; read again only when the folder has changed: most folders never do. */
   async #listing(folder: string): Promise<Listing> {
-    const stamp = await this.#look(folder).then(
-      found => this.#stampOf(found),
-      () => '',
-    )
+    const stamp = this.#stampOf(await this.#look(folder))
     const before = this.#listings.get(folder)
     if (before && stamp !== '' && before.stamp === stamp) return before
     const entries = await readdir(folder, { withFileTypes: true })

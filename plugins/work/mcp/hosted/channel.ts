@@ -1,5 +1,6 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server'
 import type { StdioServerHandle } from '@modelcontextprotocol/server/stdio'
+import type { ListingServer } from './servers.js'
 
 type Id = string | number
 
@@ -62,6 +63,7 @@ export interface HostedConnection {
   readonly sessionId: string | undefined
   /** Whether its nonce is not spent yet: so far it only discovered the server's version. */
   isOnTrial: boolean
+  readonly made: ListingServer
   readonly server: StdioServerHandle
   readonly channel: Channel
 }

@@ -1,5 +1,4 @@
 import path from 'node:path'
-import type { JSONRPCMessage } from '@modelcontextprotocol/server'
 import type { Actor } from '../../../../kernel/plugin.js'
 import type { OpenMcpConnectionBody } from '../../../../schemas/mcp/connections.js'
 import { AGENT_SESSION } from '../../../access/identity/api.js'
@@ -10,7 +9,7 @@ import type { K } from '../needs.js'
 import { Hosting as HostingSetting } from '../settings.js'
 import { Channel, type HostedConnection } from './channel.js'
 import { Nonces } from './nonces.js'
-import { agentServer, operatorServer } from './servers.js'
+import { agentServer, operatorServer, withTools } from './servers.js'
 
 const MOST_CONNECTIONS = 256
 const MOST_OF_ONE = 16
@@ -74,10 +73,10 @@ export class Hosting {
     const { serveStdio } = await import('@modelcontextprotocol/server/stdio')
     // The first message decides the protocol version.
     // Subscriptions are off: each message is answered by its own response, so changes could not be delivered.
-    const server = serveStdio(() => made, { transport: channel, maxSubscriptions: 0 })
+    const server = serveStdio(() => made.server, { transport: channel, maxSubscriptions: 0 })
     const id = `mcp_${ids.hex(24)}`
     const isOnTrial = session !== undefined
-    this.#connections.set(id, { id, actorId: actor.id, sessionId: session?.id, isOnTrial, server, channel })
+    this.#connections.set(id, { id, actorId: actor.id, sessionId: session?.id, isOnTrial, made, server, channel })
     return id
   }
 
@@ -85,14 +84,16 @@ export class Hosting {
    * Passes on one message; resolves with the answer, if any. @throws Fault `mcp_connection_not_found`,
    * `mcp_message_invalid`
    */
-  async take(actor: Actor, id: string, message: unknown, signal: AbortSignal): Promise<JSONRPCMessage | undefined> {
+  async take(actor: Actor, id: string, message: unknown, signal: AbortSignal): Promise<object | undefined> {
     const { JSONRPCMessageSchema } = await import('@modelcontextprotocol/core')
     const parsed = JSONRPCMessageSchema.safeParse(message)
     if (!parsed.success) throw McpErrors.mcp_message_invalid()
     const connection = this.#find(actor, id)
     if (connection.isOnTrial && !('method' in parsed.data && parsed.data.method === DISCOVER))
       await this.#spend(connection)
-    return connection.channel.take(parsed.data, signal)
+    const answer = await connection.channel.take(parsed.data, signal)
+    const isList = 'method' in parsed.data && parsed.data.method === 'tools/list'
+    return isList && answer ? withTools(answer, connection.made) : answer
   }
 
   async close(actor: Actor, id: string): Promise<void> {

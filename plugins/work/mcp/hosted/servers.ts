@@ -1,8 +1,8 @@
-import type { Server } from '@modelcontextprotocol/server'
+import type { JSONRPCMessage, Server } from '@modelcontextprotocol/server'
 import * as v from 'valibot'
 import { issueLine } from '../../../../kernel/kit/issue-text.js'
 import { clip, shown } from '../../../../kernel/kit/text.js'
-import type { Actor } from '../../../../kernel/plugin.js'
+import { type Actor, JsonText } from '../../../../kernel/plugin.js'
 import { mapOf } from '../../../../schemas/kernel/map-of.js'
 import {
   type JudgedTool,
@@ -78,12 +78,33 @@ const AGENT_TOOLS: readonly Listed[] = [
   },
 ]
 
+const AGENT_TOOLS_TEXT = JSON.stringify(AGENT_TOOLS.map(tool => ({ ...tool, ...ALWAYS_SHOWN })))
+
+/** A server, and the JSON text of its tools when they were last listed. */
+export interface ListingServer {
+  readonly server: Server
+  tools: string
+}
+
+/**
+ * The answer to `tools/list` with the tools of the server. The protocol library does not see them: checking and serializing a long
+ * list takes longer than the rest of a request.
+ */
+export const withTools = (answer: JSONRPCMessage, { tools }: ListingServer) => ({
+  ...answer,
+  ...('result' in answer && {
+    result: new JsonText(JSON.stringify(answer.result).replace(NO_TOOLS, () => `"tools":${tools}`)),
+  }),
+})
+/** The list in the answer of the protocol library; within a string its quotes would be escaped. */
+const NO_TOOLS = '"tools":[]'
+
 /** The MCP server for the agent of a session. */
-export async function agentServer(hosted: Hosted): Promise<Server> {
+export async function agentServer(hosted: Hosted): Promise<ListingServer> {
   const { tools, scope, actor } = hosted
   return serverOf(
     hosted,
-    async () => AGENT_TOOLS.map(tool => ({ ...tool, ...ALWAYS_SHOWN })),
+    async () => AGENT_TOOLS_TEXT,
     async (name, input, signal) => {
       if (name === 'tool_search') {
         const { query, limit } = parsed(SearchInput, input)
@@ -105,14 +126,17 @@ export async function agentServer(hosted: Hosted): Promise<Server> {
  * The MCP server for other clients of the operator: each tool of the allowed risks is listed by itself. A tool that
  * calls other tools is not listed, since it would bypass the risk limit.
  */
-export async function operatorServer(hosted: Hosted, risks: readonly ToolRisk[]): Promise<Server> {
+export async function operatorServer(hosted: Hosted, risks: readonly ToolRisk[]): Promise<ListingServer> {
   const { tools, scope, actor } = hosted
   const isServed = ({ risk, judgedInside }: ToolDescriptor) => !judgedInside && risks.includes(risk)
-  let made: { readonly of: readonly JudgedTool[]; readonly tools: readonly Listed[] } | undefined
+  let made: { readonly of: readonly JudgedTool[]; readonly text: string } | undefined
   const list = async () => {
     const of = await tools.list(scope)
-    if (made?.of !== of) made = { of, tools: of.filter(({ descriptor }) => isServed(descriptor)).map(asListed) }
-    return made.tools
+    if (made?.of !== of) {
+      const served = of.filter(({ descriptor }) => isServed(descriptor))
+      made = { of, text: JSON.stringify(served.map(asListed)) }
+    }
+    return made.text
   }
   return serverOf(hosted, list, async (name, input, signal) => {
     return answerOf(await tools.call(name, input, { ...scope, actor, signal }, { wait: true, among: isServed }))
@@ -121,13 +145,17 @@ export async function operatorServer(hosted: Hosted, risks: readonly ToolRisk[])
 
 async function serverOf(
   { version }: Hosted,
-  list: () => Promise<readonly Listed[]>,
+  list: () => Promise<string>,
   call: (name: string, input: unknown, signal: AbortSignal) => Promise<McpAnswer | undefined>,
   called?: (next: string) => string,
-): Promise<Server> {
+): Promise<ListingServer> {
   const { Server } = await import('@modelcontextprotocol/server')
   const server = new Server({ name: 'svc', version }, { capabilities: { tools: {} } })
-  server.setRequestHandler('tools/list', async () => ({ tools: [...(await list())] }))
+  const made = { server, tools: '[]' }
+  server.setRequestHandler('tools/list', async () => {
+    made.tools = await list()
+    return { tools: [] }
+  })
   server.setRequestHandler(
     'tools/call',
     async ({ params: { name, arguments: input = {} } }, { mcpReq: { signal } }) => {
@@ -138,7 +166,7 @@ async function serverOf(
       }
     },
   )
-  return server
+  return made
 }
 
 /** Validates the input of one of the three tools. @throws Fault `tool_invalid_input` with the problem */

@@ -1,3 +1,4 @@
+import { lstatSync } from 'node:fs'
 import { lstat, realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { command } from '../../../../kernel/kit/commands/command-line.js'
@@ -88,6 +89,8 @@ export function checkReferences(where: string, declaration: Declaration, workspa
   )
 }
 
+type FilePlace = Pick<ServerFile, 'file' | 'isWorkspace'>
+
 /** Resolution of file times in milliseconds: a change within it may not alter them. */
 const TICK_MS = 1000
 
@@ -101,23 +104,29 @@ export class KeptFiles {
    * Content of a file, read by one of the functions above, always the same one per file. @throws Fault
    * `mcp_file_invalid`
    */
-  async read<T>(file: string, how: () => Promise<T>): Promise<T> {
-    const sign = await this.#sign(file)
+  async read<T>(at: FilePlace, how: () => Promise<T>): Promise<T> {
+    const { file } = at
+    const sign = await this.#sign(at)
     const known = this.#kept.get(file)
     if (known && sign !== '' && known.sign === sign) return known.content as T
     this.#kept.delete(file)
     const content = await how()
-    if (sign !== '' && sign === (await this.#sign(file))) {
+    if (sign !== '' && sign === (await this.#sign(at))) {
       if (this.#kept.size >= MOST_KEPT) this.#kept.clear()
       this.#kept.set(file, { sign, content })
     }
     return content
   }
 
-  /** Signature of a regular or missing file; empty if it cannot distinguish contents. */
-  async #sign(file: string): Promise<string> {
+  /**
+   * Signature of a regular or missing file; empty if it cannot distinguish contents. Synchronous for the home, which is on a local
+   * disk: the call takes less time than a trip through the thread pool. A workspace may be on a slow network file system.
+   */
+  async #sign({ file, isWorkspace }: FilePlace): Promise<string> {
     try {
-      const found = await lstat(file, { bigint: true })
+      const inHome = { bigint: true, throwIfNoEntry: false } as const
+      const found = isWorkspace ? await lstat(file, { bigint: true }) : lstatSync(file, inHome)
+      if (!found) return 'none'
       const { dev, ino, size, mtimeNs, ctimeNs, ctimeMs } = found
       const isOld = this.clock.now() - Number(ctimeMs) > TICK_MS
       return isOld && found.isFile() ? [dev, ino, size, mtimeNs, ctimeNs].join(':') : ''

@@ -177,7 +177,7 @@ export class Sources {
   ): Promise<Declared[]> {
     const where = NAMED[source.kind]
     const read = () => readServerFile(this.kernel, { where: source.where, ...file })
-    const found = await this.#files.read(file.file, read)
+    const found = await this.#files.read(file, read)
     if (!found) return []
     remarks.push(...found.remarks)
     if (found.hasDisabled) disabled.push(where)
