@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { Awaitable } from '../contract/basics.js'
-import { type Annotation, type Method, type Route, type RouteRequest, routeOf } from '../contract/route.js'
+import type { ReplyOf, RouteRequest } from '../contract/route.js'
+import { type Annotation, type Method, type Route, routeOf } from '../contract/route.js'
 import { type CliArgument, type CliView, cli, type RouteCli } from './annotations/cli.js'
 import { type ThrownError, throws } from './annotations/describe.js'
 import { type Column, type Item, type Member, type ShowMore, show } from './annotations/show.js'
@@ -178,7 +179,7 @@ export function collectionOf<S>(...shared: readonly Annotation[]) {
         empty,
         problems,
         ...its
-      }: NounRoute<S, P, Q, undefined, v.InferInput<L>> & ShowMore): Route<S> =>
+      }: NounRoute<S, P, Q, undefined, ReplyOf<L>> & ShowMore): Route<S> =>
         make(its, {
           verb: 'list',
           method: 'GET',

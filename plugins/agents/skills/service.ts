@@ -3,16 +3,9 @@ import path from 'node:path'
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { Serial } from '../../../kernel/kit/serial.js'
 import { shown } from '../../../kernel/kit/text.js'
-import { type Actor, iso } from '../../../kernel/plugin.js'
+import { type Actor, iso, JsonText } from '../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
-import type {
-  ListSkillsReply,
-  ShadowEntry,
-  Skill,
-  SkillContext,
-  SkillDiagnostic,
-  SkillShadowsReply,
-} from '../../../schemas/skills.js'
+import type { ShadowEntry, Skill, SkillContext, SkillDiagnostic, SkillShadowsReply } from '../../../schemas/skills.js'
 import { agentSessionOf } from '../../access/identity/api.js'
 import type { Workspace } from '../../desk/workspaces/api.js'
 import type { HookDeclarations } from '../../work/hooks/api.js'
@@ -46,6 +39,8 @@ export class SkillsService implements SkillsApi {
   readonly #shadows: Shadows
   readonly #switch: SkillSwitch
   readonly #serial = new Serial()
+  /** Texts of skills without shadows by their candidates, which stay the same while their files do. */
+  readonly #texts = new WeakMap<Candidate, { readonly state: string; readonly text: JsonText<Skill> }>()
   readonly briefing: Briefings
   /** MCP servers declared by skills. */
   readonly servers: McpServerSource
@@ -116,12 +111,12 @@ export class SkillsService implements SkillsApi {
     return capabilitiesOf(path.join(where.folder, agent))
   }
 
-  async list(context: SkillContext, actor: Actor): Promise<ListSkillsReply> {
+  async list(context: SkillContext, actor: Actor) {
     const { skills, broken } = await this.see(await this.#viewOf(context, actor))
     const isAgent = agentSessionOf(actor) !== undefined
     const listed = skills.filter(({ winner }) => !isAgent || winner.spec.announced !== false)
     return {
-      skills: listed.map(skill => this.#toWire(skill)),
+      skills: listed.map(skill => this.#text(skill)),
       ...(broken.length > 0 && { diagnostics: broken.slice(0, DIAGNOSTICS_SHOWN).map(brokenToWire) }),
     }
   }
@@ -229,6 +224,16 @@ export class SkillsService implements SkillsApi {
       resolved_to_winner: candidate === winner,
       tier: candidate.tier,
     }
+  }
+
+  #text(skill: Resolved): JsonText<Skill> {
+    const { winner, shadowed, ...rest } = skill
+    const state = JSON.stringify(rest)
+    const known = this.#texts.get(winner)
+    if (known?.state === state && shadowed.length === 0) return known.text
+    const text = new JsonText<Skill>(JSON.stringify(this.#toWire(skill)))
+    if (shadowed.length === 0) this.#texts.set(winner, { state, text })
+    return text
   }
 
   #toWire(skill: Resolved): Skill {
