@@ -59,8 +59,7 @@ class Forms {
   }
 
   delete({ text }: Form): void {
-    const at = this.#after(text) - 1
-    this.#forms.splice(at, 1)
+    this.#forms.splice(this.#after(text) - 1, 1)
   }
 
   /**
@@ -81,8 +80,7 @@ class Forms {
 
   /** Whether a longer form begins with this text. */
   extends(text: string): boolean {
-    const at = this.#after(text)
-    return this.#forms[at]?.text.startsWith(text) ?? false
+    return this.#forms[this.#after(text)]?.text.startsWith(text) ?? false
   }
 
   /** Index of the first form that sorts after a text. */
@@ -196,8 +194,7 @@ export class SecretMatcher {
    */
   #search(text: string, isLast: boolean, code?: Code): { hits: readonly Hit[]; hold: number } {
     const { length } = text
-    const filter = this.#filter
-    const shift = this.#shift
+    const [filter, shift] = [this.#filter, this.#shift]
     // From this index on the hash filter is not enough: it misses forms shorter than its window, which may be anywhere, and
     // forms that begin in this text and end in the next piece.
     const searchStart = this.#short.size > 0 ? 0 : isLast ? length : Math.max(0, length - HEAD)

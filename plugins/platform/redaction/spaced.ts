@@ -24,6 +24,8 @@ const LINE_END = /[ \t]*(?:\r?\n|(?:\\r)?\\n)[ \t]*/.source
 const PART_OF_END = /[ \t]*(?:\r|\\(?:r\\?)?)/.source
 /** From the last byte of a line of `xxd` or `hexdump -C` to the first of the next: the characters, and the offset. */
 const DUMP = / {2,3}\|?[^\n]{1,18}\n[0-9a-f]{4,16}:? {1,2}/.source
+/** Two digits of hex. */
+const HH = '(?:[0-9a-f]{2})'
 const HEX_GAP = `(?:${DUMP}|${LINE_END}|,? ?(?:0x|\\\\x)|, ?| {1,2}|[:-])`
 
 const SPACINGS: readonly Spacing[] = [
@@ -41,10 +43,7 @@ const SPACINGS: readonly Spacing[] = [
     code: 'hex',
     marks: [' ', '\n', ',', ':', '-', '\\', '0x', '0X'],
     // A common beginning of all three, so that ordinary text fails at its first characters.
-    gate: new RegExp(
-      `[0-9a-f]{2}(?:${HEX_GAP}(?:[0-9a-f]{2}${HEX_GAP}){3}|[0-9a-f]{2} (?:[0-9a-f]{4} ){2}|[0-9a-f]{6}${LINE_END}[0-9a-f]{2})`,
-      'i',
-    ),
+    gate: new RegExp(`${HH}(?:${HEX_GAP}(?:${HH}${HEX_GAP}){3}|${HH} (?:${HH}{2} ){2}|${HH}{3}${LINE_END}${HH})`, 'i'),
     separator: new RegExp(`(?<=[0-9a-f]{2})${HEX_GAP}(?=[0-9a-f]{2})`, 'gi'),
     openEnd: new RegExp(
       `(?<=(?<![0-9a-wyz])(?:[0-9a-f]{2}){1,2})(?:${HEX_GAP}[0-9a-f]{0,4}|${PART_OF_END}|,? ?(?:0|\\\\))$` +
