@@ -32,7 +32,9 @@ const kernel = {
   home: { root: '/' },
   ids: { random: () => 0 },
   log: { warn() {} },
+  redact: { text: (text: string) => text },
   needs: {
+    extensions: { current: undefined },
     processes: { spawn: (request: object) => spawner.spawn({ owner: 'bench', ...request } as never) },
     workspaces: { get: () => undefined },
   },
@@ -70,7 +72,11 @@ function dispatcherFor(way: Exclude<Way, 'bare'>): Dispatcher {
       if (way === 'warm') return warm.ask(told, cutoff)
       return way === 'spawned' ? runSpawned(kernel, hook, EXECUTORS.spawned as Program, told, cutoff) : undefined
     },
-    record() {},
+    record: ({ outcome, error }) => {
+      // A dispatch never rejects: without this check, one that fails at once counts as a fast one.
+      if (outcome !== 'applied') throw new Error(`a dispatch (${way}) is ${outcome}: ${error}`)
+      runs++
+    },
     warn() {},
   })
 }
@@ -88,18 +94,24 @@ const bare = () =>
 
 const dispatchers = new Map<Way, Dispatcher>()
 
+/** Hooks that have run. */
+let runs = 0
+
 const handlers = {
-  /** Microseconds of each of so many, one after the other. */
+  /** Microseconds of each of so many, one after the other; throws when not every one was answered by its hook. */
   async run(way: Way, count: number): Promise<number[]> {
     const dispatcher = way === 'bare' ? undefined : (dispatchers.get(way) ?? dispatcherFor(way))
     if (dispatcher) dispatchers.set(way, dispatcher)
     const took: number[] = []
+    const before = runs
     while (took.length < count) {
       const began = performance.now()
       if (dispatcher) await dispatcher.dispatch('permission.request', {}, payload)
       else await bare()
       took.push((performance.now() - began) * 1000)
     }
+    const expected = way === 'none' || way === 'bare' ? 0 : count
+    if (runs - before !== expected) throw new Error(`${runs - before} of ${expected} dispatches (${way}) ran their hook`)
     return took
   },
 }
