@@ -1,5 +1,5 @@
-/** Maximum number of ids counted at a time. */
-const COUNTED = 1000
+/** Maximum number of ids counted at a time; with more in turn, every call is a first one. */
+const COUNTED = 10_000
 
 /** True on the first call for an id and on every n-th call after it: for work that need not be done every time. */
 export class EveryNth {
@@ -9,7 +9,7 @@ export class EveryNth {
 
   due(id: string): boolean {
     const since = this.#since.get(id) ?? this.n
-    if (this.#since.size >= COUNTED) this.#since.clear()
+    if (this.#since.size >= COUNTED && !this.#since.has(id)) this.#since.clear()
     this.#since.set(id, since < this.n ? since + 1 : 1)
     return since >= this.n
   }

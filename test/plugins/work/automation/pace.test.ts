@@ -38,8 +38,14 @@ test('an id is due on its first call and on every n-th call after it', () => {
   assert.equal(due('b', 2), [true, false])
   assert.equal(due('a', 3), [false, false, true])
   // So many others make it forgotten: then it is due again, never less often than every n-th time.
-  for (let n = 0; n < 2000; n++) assert.ok(some.due(`other ${n}`))
+  for (let n = 0; n < 20_000; n++) assert.ok(some.due(`other ${n}`))
   assert.ok(some.due('a'))
+})
+
+test('thousands of ids in turn are each due on every n-th call', () => {
+  const some = new EveryNth(3)
+  for (let round = 0; round < 7; round++)
+    for (let n = 0; n < 10_000; n++) assert.is(some.due(`id ${n}`), round % 3 === 0)
 })
 
 test.run()
