@@ -7,12 +7,11 @@ import {
   type ConfigChange,
   ConfigErrors,
   type ConfigProblem,
-  layersOf,
   type PlannedChange,
   problemText,
   type Rewrite,
   type Rewritten,
-  resultOf,
+  valueIn,
 } from '../../platform/configuration/api.js'
 import { finding } from '../daemon/api.js'
 import { ApplyLog } from './apply-log.js'
@@ -333,7 +332,7 @@ const failure = (id: string, code: string, message: string): DiagnosticItem =>
 /** The settings whose effective values change. */
 const changesOf = (known: readonly Setting[], { was, will }: Pick<Rewritten, 'was' | 'will'>): PlannedChange[] =>
   known.flatMap(entry => {
-    const [before, after] = [was, will].map(layers => resultOf(entry, layersOf(entry, layers)))
+    const [before, after] = [was, will].map(layers => valueIn(entry, layers))
     return isDeepStrictEqual(before, after) ? [] : [{ path: entry.path, before, after, apply: entry.apply }]
   })
 

@@ -8,7 +8,7 @@ export { ConfigErrors } from './errors.js'
 /** For another plugin that provides the values of settings. */
 export { type ReadSettings, Values } from './in-effect.js'
 export { editJson, type JsonChange, readJson } from './json-file.js'
-export { type ConfigProblem, layersOf, type OverlaidLayers, resultOf } from './layers.js'
+export { type ConfigProblem, type OverlaidLayers, valueIn } from './layers.js'
 
 /** State of the configuration file beyond its values. */
 export interface ConfigState {

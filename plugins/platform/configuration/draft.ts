@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { Fault, messageOf, type Setting } from '../../../kernel/plugin.js'
 import { type ConfigApply, type ConfigChange, ConfigErrors, type ConfigPlan, type PlannedChange } from './api.js'
 import { editJson } from './json-file.js'
-import { type ConfigText, configLayers, layersOf, resultOf, type Said } from './layers.js'
+import { type ConfigText, configLayers, layersOf, type Said, valueIn } from './layers.js'
 import type { ConfigurationService } from './service.js'
 
 type Layered = Pick<ConfigurationService, 'layer' | 'layers' | 'parse' | 'hashes' | 'hashOf' | 'entry'>
@@ -42,10 +42,9 @@ export function draftOf(config: Layered, changes: readonly ConfigChange[], overl
   const after = { ...before, [layer]: document }
   const planned = wanted.flatMap(({ entry, path, name, json }): PlannedChange[] => {
     if (isDeepStrictEqual(partOf(source.document.said.get(path), name), json)) return []
-    const [was, will] = [before, after].map(layers => layersOf(entry, layers))
-    const [from, to] = [resultOf(entry, was ?? []), resultOf(entry, will ?? [])]
+    const [from, to, will] = [valueIn(entry, before), valueIn(entry, after), layersOf(entry, after)]
     const mine = configLayers.indexOf(layer)
-    const hiddenBy = will?.find(({ layer, value }) => configLayers.indexOf(layer) > mine && says(entry, value, name))
+    const hiddenBy = will.find(({ layer, value }) => configLayers.indexOf(layer) > mine && says(entry, value, name))
     const named = name === undefined ? {} : { name }
     const hidden = hiddenBy ? { hiddenBy: hiddenBy.layer } : {}
     const apply = isDeepStrictEqual(from, to) ? 'none' : entry.apply

@@ -76,6 +76,13 @@ export function resultOf({ merge }: Setting, layers: readonly LayerValue[]): unk
   return Object.fromEntries(layers.flatMap(({ value }) => Object.entries(value as object)))
 }
 
+/** {@link resultOf} the layers, without a list of them: each change asks for the values of all settings several times. */
+export function valueIn(entry: Setting, { environment, overlay, file }: OverlaidLayers): unknown {
+  if (entry.merge === 'by-name') return resultOf(entry, layersOf(entry, { environment, overlay, file }))
+  const said = environment.get(entry.path) ?? overlay?.said.get(entry.path) ?? file.said.get(entry.path)
+  return said ? said.value : entry.default
+}
+
 /**
  * The values of settings from environment variables: JSON, or plain text.
  * @throws Fault `config_invalid` naming the variable

@@ -1,6 +1,6 @@
 import { messageOf, type Setting } from '../../../kernel/plugin.js'
 import type { TextFile } from '../files/api.js'
-import { layersOf, NOTHING_SAID, resultOf } from './layers.js'
+import { NOTHING_SAID, valueIn } from './layers.js'
 import type { FileSource } from './source.js'
 
 /** A layer above the daemon's file. `restart-required` settings keep the value of its first read. */
@@ -52,6 +52,6 @@ export class Overlay {
   }
 
   #current(entry: Setting): unknown {
-    return resultOf(entry, layersOf(entry, { ...this.below.layers, overlay: this.document }))
+    return valueIn(entry, { ...this.below.layers, overlay: this.document })
   }
 }

@@ -30,7 +30,7 @@ import { Follower } from './follower.js'
 import { Taps } from './in-effect.js'
 import { InForce, textOf } from './in-force.js'
 import { explained, type Layer } from './layer.js'
-import { type ConfigText, layersOf, type OverlaidLayers, resultOf } from './layers.js'
+import { type ConfigText, layersOf, type OverlaidLayers, valueIn } from './layers.js'
 import { Overlay } from './overlay.js'
 import { type SharedFile, sharedFile } from './save/shared-file.js'
 import { FileSource } from './source.js'
@@ -143,14 +143,14 @@ export class ConfigurationService {
     const { layers } = this.#source
     if (overlay === undefined && this.#hashes?.layers === layers) return this.#hashes.values
     const active = this.#hash(entry => this.#get(entry, overlay))
-    const desired = this.#hash(entry => this.#current(entry, overlay))
-    if (overlay === undefined) this.#hashes = { layers, values: { active, desired } }
-    return { active, desired }
+    const values = { active, desired: this.hashOf(this.layers(overlay)) }
+    if (overlay === undefined) this.#hashes = { layers, values }
+    return values
   }
 
   /** Hash of the values of these layers. */
   hashOf(layers: OverlaidLayers): string {
-    return this.#hash(entry => resultOf(entry, layersOf(entry, layers)))
+    return this.#hash(entry => valueIn(entry, layers))
   }
 
   /** @throws Fault `setting_unknown` */
@@ -162,11 +162,6 @@ export class ConfigurationService {
 
   #get<T>(entry: Setting<T>, overlay: string | undefined): T {
     return (this.#overlays.get(overlay ?? '') ?? this.#source.values).get(entry)
-  }
-
-  /** The value of the layers, without waiting for a start. */
-  #current(entry: Setting, overlay: string | undefined): unknown {
-    return resultOf(entry, layersOf(entry, this.layers(overlay)))
   }
 
   #overlayOf(id: string): Overlay {
@@ -185,7 +180,7 @@ export class ConfigurationService {
     const { layers, values, problem: broken } = this.#source
     if (id === undefined) return stateOf(layers.file, values.pending(), broken)
     const { document, problem } = this.#overlayOf(id)
-    const waits = (entry: Setting) => !isDeepStrictEqual(this.#get(entry, id), this.#current(entry, id))
+    const waits = (entry: Setting) => !isDeepStrictEqual(this.#get(entry, id), valueIn(entry, this.layers(id)))
     const waiting = this.known.filter(waits).map(({ path }) => path)
     return stateOf(document, waiting, problem)
   }

@@ -3,7 +3,7 @@ import type { PluginKernel, Setting } from '../../../kernel/plugin.js'
 import { type TextFile, textFile } from '../files/api.js'
 import { configText } from './document.js'
 import { type ReadSettings, Values, valuesOf } from './in-effect.js'
-import { type ConfigText, type Layers, layersOf, NOTHING_SAID, readEnvironment, resultOf } from './layers.js'
+import { type ConfigText, type Layers, NOTHING_SAID, readEnvironment, valueIn } from './layers.js'
 
 /** The values of the configuration file and the environment. */
 export class FileSource implements ReadSettings {
@@ -44,11 +44,10 @@ export class FileSource implements ReadSettings {
   }
 
   read(known: readonly Setting[]): ReadonlyMap<string, unknown> {
-    const file = configText(this.text, this.where, known)
-    const layers = { file, environment: readEnvironment(this.env, known) }
+    const layers = { file: configText(this.text, this.where, known), environment: readEnvironment(this.env, known) }
     this.layers = layers
-    const said = known.filter(({ path }) => file.said.has(path) || layers.environment.has(path))
-    return new Map(said.map(entry => [entry.path, resultOf(entry, layersOf(entry, layers))]))
+    const said = known.filter(({ path }) => layers.file.said.has(path) || layers.environment.has(path))
+    return new Map(said.map(entry => [entry.path, valueIn(entry, layers)]))
   }
 
   /** A text decoded by the current settings; an overlay may only contain settings that allow it. @throws Fault `config_invalid` */
