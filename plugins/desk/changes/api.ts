@@ -53,6 +53,8 @@ export type Undo =
       /** Paths and queries of the reads that show the changed state. */
       readonly reads: (request: Pick<ChangeSeen, 'path' | 'params' | 'query' | 'body'>) => readonly string[]
       readonly request: (change: ChangeSeen) => ChangeRequest | string
+      /** The state after the change according to its reply; default: the state is read again. */
+      readonly after?: (reply: unknown, change: Pick<ChangeSeen, 'body' | 'before'>) => unknown
       /** Path of the compared part of a state; default: the whole state. */
       readonly of?: string
       /** Members, or dotted paths of such, that are compared to detect later changes; default: all except times. */
@@ -74,6 +76,7 @@ export const UndoKind: AnnotationKind<Undo> = {
       by: v.literal('custom'),
       reads: v.function(),
       request: v.function(),
+      after: v.exactOptional(v.function()),
       of: v.exactOptional(text),
       compares: v.exactOptional(v.array(text)),
     }),

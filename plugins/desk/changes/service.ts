@@ -199,11 +199,9 @@ export class ChangesService implements ChangesApi {
   /** The entry of a change; undefined if the state did not change. */
   async #outcome(pending: Pending, route: Route, params: Asking['params'], reply: unknown, actor: Actor) {
     if (pending.isStored) return undefined
-    const { request, way, reads } = pending
+    const { way, reads } = pending
     const isKnown = way.by === 'record' || reads === undefined
-    const after = isKnown
-      ? pending.after
-      : (stateInReply(way, request.body, reply) ?? (await this.#get(reads, actor)).state)
+    const after = isKnown ? pending.after : (stateInReply(way, pending, reply) ?? (await this.#get(reads, actor)).state)
     return this.#compared(pending, route, params, reply, after)
   }
 
@@ -449,7 +447,8 @@ export class ChangesService implements ChangesApi {
 }
 
 /** The reply of a PATCH, if it contains every member of the request: then no second read is needed. */
-function stateInReply(way: Undo, body: unknown, reply: unknown): unknown {
+function stateInReply(way: Undo, { request: { body }, before }: Pending, reply: unknown): unknown {
+  if (way.by === 'custom') return way.after?.(reply, { body, before })
   if (way.by !== 'patch' || way.in !== undefined || way.of === '') return undefined
   const state = at(reply, way.of)
   if (typeof state !== 'object' || state === null) return undefined

@@ -1,3 +1,4 @@
+import path from 'node:path'
 import { describe, throws, tool } from '../../../kernel/kit/annotations/index.js'
 import { collectionOf } from '../../../kernel/kit/collection.js'
 import { definePlugin, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
@@ -39,12 +40,20 @@ const invalid = [
 ]
 
 const around = (state: unknown): string | undefined => Object(Object(state).workspaces?.[0]).id
+const pathIn = (body: unknown): string => Object(body).path
 
-/** Undo of a registration: deletes the workspace. */
+/** Undo of a registration: deletes the workspace. Only an absolute path can register one. */
 const ofRegistration: Undo = {
   by: 'custom',
-  reads: ({ path, body }) => [`${path}?path=${encodeURIComponent(Object(body).path)}`],
-  request: ({ path, after }) => ({ method: 'DELETE', path: `${path}/${around(after)}` }),
+  reads: ({ body }) => {
+    const at = path.isAbsolute(pathIn(body)) ? pathIn(body) : '/'
+    return [`/api/workspaces?path=${encodeURIComponent(at)}`]
+  },
+  after: (reply, { body, before }) => {
+    const { workspace, registered } = Object(reply)
+    return registered === false || !path.isAbsolute(pathIn(body)) ? before : { workspaces: [workspace] }
+  },
+  request: ({ after }) => ({ method: 'DELETE', path: `/api/workspaces/${around(after)}` }),
 }
 
 const workspace = collectionOf<WorkspacesService>(about)({

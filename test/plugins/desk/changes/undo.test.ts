@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -268,6 +268,29 @@ test('a changed value is restored, and the undo is undone like any other change'
       }
     }
     assert.equal(failures, [])
+  })
+})
+
+test('a workspace that a path registered is deleted by an undo; one that was found is no change', async () => {
+  await inWorld(async (world, act) => {
+    const outer = path.join(path.dirname(world.root), 'undo-outer')
+    const inner = path.join(outer, 'app')
+    mkdirSync(path.join(inner, '.git'), { recursive: true })
+    const roots = async () => (await act('GET', '/api/workspaces')).workspaces.map((one: Reply) => one.root_dir)
+    const before = await roots()
+    const count = async () => (await act('GET', '/api/changes')).changes.length
+    const none = await count()
+    for (const url of ['/api/workspaces/resolve', '/api/workspaces/place']) {
+      const { workspace } = await act('POST', url, { path: url.endsWith('place') ? inner : outer })
+      for (const known of [path.join(workspace.root_dir, 'src'), workspace.root_dir])
+        await act('POST', '/api/workspaces/resolve', { path: known })
+      await act('POST', '/api/workspaces/resolve', { path: workspace.id })
+      await act('POST', '/api/workspaces/place', { path: workspace.root_dir })
+      assert.equal(await roots(), [...before, workspace.root_dir])
+      await act('POST', '/api/changes/last/undo', {})
+      assert.equal(await roots(), before)
+    }
+    assert.is((await count()) - none, 4, 'two registrations and their undos')
   })
 })
 
