@@ -7,7 +7,7 @@ import { definePlugin, type PluginKernel } from '../../kernel/plugin.js'
 import { automation, base, daemon, resources, workspaces } from '../../plugins/index.js'
 import { Events } from '../../plugins/platform/events/api.js'
 import { Reconcile } from '../../plugins/platform/reconcile/api.js'
-import { JobKind, RunCreated } from '../../plugins/work/automation/api.js'
+import { JobKind, RunCreated, RunEnded } from '../../plugins/work/automation/api.js'
 import { answer } from './child.js'
 import { watchLoop } from './loop-gap.js'
 import { median, pause } from './measure.js'
@@ -28,7 +28,7 @@ const BATCH = 500
 const AHEAD_MS = 4000
 
 const needs = { automation: { id: 'automation@1' }, events: Events, reconcile: Reconcile }
-const seen = { kernel: undefined as PluginKernel<typeof needs> | undefined, run: (_job: string) => {} }
+const seen = { kernel: undefined as PluginKernel<typeof needs> | undefined, run: (_job: string) => {}, failed: '' }
 const observer = definePlugin({
   name: 'observer',
   version: '1.0.0',
@@ -38,6 +38,9 @@ const observer = definePlugin({
       constructor(kernel: PluginKernel<typeof needs>) {
         seen.kernel = kernel
         kernel.needs.events.on(RunCreated, ({ payload }) => seen.run(payload.job_id ?? ''))
+        kernel.needs.events.on(RunEnded, ({ payload: { status, error } }) => {
+          if (status !== 'completed') seen.failed = `a run is ${status}: ${error}`
+        })
       }
     },
 }).surface({})
@@ -118,6 +121,7 @@ const handlers = {
     const longest = watchLoop()
     before = process.cpuUsage()
     await all
+    if (seen.failed !== '') throw new Error(seen.failed)
     const gap = longest()
     const times = [...late.values()].sort((a, b) => a - b)
     const quantile = (q: number) => times[Math.min(times.length - 1, Math.floor(times.length * q))] ?? Number.NaN

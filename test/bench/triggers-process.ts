@@ -4,7 +4,7 @@ import { createKernel, type Kernel } from '../../kernel/index.js'
 import { definePlugin, type PluginKernel } from '../../kernel/plugin.js'
 import { automation, base, daemon, resources, workspaces } from '../../plugins/index.js'
 import { Events } from '../../plugins/platform/events/api.js'
-import { Observation, RunCreated } from '../../plugins/work/automation/api.js'
+import { Observation, RunCreated, RunEnded } from '../../plugins/work/automation/api.js'
 import { answer } from './child.js'
 import { watchLoop } from './loop-gap.js'
 import { pause } from './measure.js'
@@ -30,7 +30,7 @@ const table = `CREATE TABLE observer_delivery (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, body TEXT NOT NULL
   ) STRICT;`
 const needs = { events: Events }
-const seen = { kernel: undefined as PluginKernel<typeof needs> | undefined, run: (_cause: string) => {} }
+const seen = { kernel: undefined as PluginKernel<typeof needs> | undefined, run: (_cause: string) => {}, failed: '' }
 const observer = definePlugin({
   name: 'observer',
   version: '1.0.0',
@@ -40,6 +40,9 @@ const observer = definePlugin({
       constructor(kernel: PluginKernel<typeof needs>) {
         seen.kernel = kernel
         kernel.needs.events.on(RunCreated, ({ cause }) => seen.run(cause ?? ''))
+        kernel.needs.events.on(RunEnded, ({ payload: { status, error } }) => {
+          if (status !== 'completed') seen.failed = `a run is ${status}: ${error}`
+        })
       }
     },
 }).surface({ tables: [{ id: '001-delivery', sql: table }] })
@@ -138,8 +141,9 @@ const handlers = {
     return { written, claimed, gap: longest() }
   },
 
-  /** Milliseconds of processor time that this process has used. */
+  /** Milliseconds of processor time that this process has used; throws when a run did not complete, for such a one is cheap. */
   cpu(): number {
+    if (seen.failed !== '') throw new Error(seen.failed)
     const { user, system } = process.cpuUsage()
     return (user + system) / 1000
   },
