@@ -45,7 +45,7 @@ const handlers = {
     const times: number[] = []
     for (let i = 0; i < count; i++) {
       const began = performance.now()
-      await connected[0]?.prompt(script)
+      await (connected[0] as Connected).prompt(script)
       times.push(performance.now() - began)
     }
     return times

@@ -9,6 +9,7 @@ const Note = kind({ name: 'bench.note', spec: v.object({ text: v.string() }), ma
 const AT_ONCE = 64
 let inside: PluginKernel
 let n = 0
+let isAudited = false
 
 const plugin = definePlugin({
   name: 'bench',
@@ -23,6 +24,7 @@ const plugin = definePlugin({
 
 const handlers = {
   async open(home: string, withAudit: boolean): Promise<void> {
+    isAudited = withAudit
     const plugins = [...base, ...(withAudit ? [audit] : []), plugin]
     await createKernel({ home, plugins, env: { HOME: home, SVC_HOME: home } })
   },
@@ -38,6 +40,8 @@ const handlers = {
         }),
       )
     const { user, system } = process.cpuUsage(before)
+    const entries = isAudited ? Number(inside.db.row('SELECT max(seq) FROM audit_entry')?.[0] ?? 0) : n
+    if (entries < n) throw new Error(`${entries} audit entries of ${n} writes`)
     return (user + system) / 1000 / count
   },
 }

@@ -40,7 +40,10 @@ const handlers = {
   list: (name: string, count: number) => timesOf(count, () => of(name).listTools()),
   /** Milliseconds of a call, the median of so many. */
   call: (name: string, tool: string, count: number) =>
-    timesOf(count, () => of(name).callTool({ name: tool, arguments: {} })),
+    timesOf(count, async () => {
+      const { isError, content } = await of(name).callTool({ name: tool, arguments: {} })
+      if (isError) throw new Error(`${tool}: ${JSON.stringify(content)}`)
+    }),
   async close() {
     for (const client of clients.values()) await client.close()
   },

@@ -52,6 +52,8 @@ export async function streamedTurn(
   })
   log.append({ type: 'done', turnId: 't', content: {} })
   const elapsed = performance.now() - began
+  // With the last event: chunks that were refused cost nothing.
+  if (last < 2) throw new Error(`${last} events of ${chunks} chunks`)
   await log.close()
   return elapsed
 }
