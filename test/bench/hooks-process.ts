@@ -111,7 +111,8 @@ const handlers = {
       took.push((performance.now() - began) * 1000)
     }
     const expected = way === 'none' || way === 'bare' ? 0 : count
-    if (runs - before !== expected) throw new Error(`${runs - before} of ${expected} dispatches (${way}) ran their hook`)
+    if (runs - before !== expected)
+      throw new Error(`${runs - before} of ${expected} dispatches (${way}) ran their hook`)
     return took
   },
 }
