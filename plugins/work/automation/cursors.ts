@@ -86,6 +86,12 @@ export class CursorStore {
     return cursors.get(this.kernel.db, { job })
   }
 
+  /** When the job is due; asked several times for each run. */
+  dueAt(job: string): number | undefined {
+    const [at] = this.kernel.db.row('SELECT next_run_at FROM automation_cursor WHERE job = ?', [job]) ?? []
+    return typeof at === 'number' ? at : undefined
+  }
+
   /** Whether the job is enabled, with its overlay applied. Pass `overlays` to avoid one query per job. */
   enabled(record: JobRecord, overlays?: ReadonlyMap<string, boolean>): boolean {
     return this.overlays.enabled(record, overlays)

@@ -56,9 +56,11 @@ export class Scheduler {
 
   /** Claims the due occurrences of a job one by one, and reloads its due time. Never throws. */
   async catchUp(job: string): Promise<void> {
-    const isDue = () => (this.work.dueAt(job) ?? Number.POSITIVE_INFINITY) <= this.kernel.clock.now()
-    for (let passed = this.#running; passed && isDue(); ) passed = (await this.#fire(job)) === 'passed'
-    if (!this.#running || !isDue()) this.refresh(job)
+    let at = this.work.dueAt(job)
+    const isDue = () => at !== undefined && at <= this.kernel.clock.now()
+    for (let passed = this.#running; passed && isDue(); at = this.work.dueAt(job))
+      passed = (await this.#fire(job)) === 'passed'
+    if (!this.#running || !isDue()) this.set(job, at)
   }
 
   /** Fires due jobs until `signal` aborts. */

@@ -124,7 +124,7 @@ export class AutomationService {
         return this.#waitingRuns.noted(await this.#claims.due(job))
       },
       setBack: () => this.#replan(),
-      dueAt: job => this.#cursors.get(job)?.next_run_at ?? undefined,
+      dueAt: job => this.#cursors.dueAt(job),
       dispatch: ({ run, job }) => this.#dispatcher.start(run, job),
     })
     const catchUp = (job: string) => this.#scheduler.catchUp(job)
