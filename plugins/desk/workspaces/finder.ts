@@ -6,7 +6,7 @@ import { WorkspaceErrors, WorkspaceUpdated } from './api.js'
 import { isInside } from './files.js'
 import type { Homes } from './homes.js'
 import type { K } from './needs.js'
-import { advice, ancestorsOf, canonicalPath, checkAbsolute, checkText, directoryAt } from './paths.js'
+import { advice, ancestorsOf, canonicalPath, checkAbsolute, checkText, directoryAt, isDirectory } from './paths.js'
 import { type StoredWorkspace, workspaces } from './table.js'
 
 /** Finds workspaces by reference: id, then unique name, then absolute path. */
@@ -86,9 +86,10 @@ export class WorkspaceFinder {
     const { path: real, existing } = await canonicalPath(wanted)
     for (const form of new Set([real, wanted])) {
       const nearest = this.#nearest(this.#enclosingFolders(form))
-      // An existing path lies below the root, so the root exists and is still the same directory.
-      if (nearest && form === real && existing !== nearest.rootDir && isInside(existing, nearest.rootDir))
-        return nearest
+      // A canonical path that exists in the root shows that the root is still the same directory, if it is one.
+      if (nearest && form === real && isInside(existing, nearest.rootDir)) {
+        if (existing !== nearest.rootDir || (await isDirectory(existing))) return nearest
+      }
       const current = nearest && (await this.refresh(nearest, actor))
       if (current && isInside(real, current.rootDir)) return current
     }

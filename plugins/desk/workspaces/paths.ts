@@ -52,11 +52,20 @@ export type PathState =
   | { readonly is: 'other' }
   | { readonly is: 'gone'; readonly missing: boolean; readonly why: string }
 
+/** Only a directory has the entry, and only a user with access to the directory can read it: otherwise it rejects. */
+const checkDirectory = (real: string) => stat(`${real}/.`)
+
+/** Whether a canonical path is a directory that the daemon has access to. */
+export const isDirectory = (real: string): Promise<boolean> =>
+  checkDirectory(real).then(
+    () => true,
+    () => false,
+  )
+
 export async function directoryAt(wanted: string): Promise<PathState> {
   try {
     const real = await realpath(wanted)
-    // Only a directory has this entry, and only a user with access to the directory can read it.
-    await stat(`${real}/.`)
+    await checkDirectory(real)
     return { is: 'directory', real }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
