@@ -27,9 +27,9 @@ export class ArchivesService {
   admit(url: string, route: Route): Promise<Fault | undefined> | undefined {
     const names = this.#parametersOf(route)
     if (names.length === 0) return undefined
-    const parts = url.split('?', 1)[0]?.split('/') ?? []
     const waiting = this.kernel.collect(ArchivedThings).flatMap(({ entry }) => {
-      const id = parts[names.indexOf(entry.parameter)]
+      const at = names.indexOf(entry.parameter)
+      const id = at < 0 ? undefined : url.split('?', 1)[0]?.split('/')[at]
       return (id !== undefined && entry.prepare(decoded(id), route.method === 'GET')) || []
     })
     if (waiting.length === 0) return undefined

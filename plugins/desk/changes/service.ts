@@ -16,6 +16,7 @@ import {
   iso,
   KernelErrors,
   type Route,
+  type StoredRecord,
   type Tx,
   type Written,
 } from '../../../kernel/plugin.js'
@@ -40,13 +41,18 @@ import { type ChangeRow, changes } from './tables.js'
 const PLAN_HEADER = 'svc-plan'
 /** Header of an in-process request that undoes a change: the id of that change. */
 const UNDOES_HEADER = 'svc-undoes'
-/** Changes that are kept. */
+/** Changes that are kept. Older ones are not shown, and a few wait to be pruned together. */
 const KEPT = 200
+const PRUNED_AFTER = 32
+const IS_KEPT = `seq > (SELECT max(seq) FROM changes_change) - ${KEPT}`
 /** Most characters of a state before or after a change. */
 const MAX_STATE = 65_536
 const SUBJECT = 500
 /** Most pending requests whose former state is remembered. */
 const UNDER_WAY = 1000
+
+/** Members of a record that its undo restores. */
+const RESTORED = ['scope', 'spec'] as const
 
 /** A request before it is handled. */
 type Asking = Pick<ChangeSeen, 'path' | 'params' | 'query' | 'body'>
@@ -78,6 +84,8 @@ export class ChangesService implements ChangesApi {
   readonly #undos = new Serial()
   /** The id of the undone change, by the id of the request that undoes it. */
   readonly #backs = new Map<string, string>()
+  /** Changes stored since the start. */
+  #stored = 0
 
   constructor(private readonly kernel: K) {
     const { planning, undoing } = kernel.hooks.of(points)
@@ -163,13 +171,22 @@ export class ChangesService implements ChangesApi {
   }
 
   /** Runs after a successful request: stores the change. */
-  async handled({ id, actor, route, params, body }: Handled): Promise<void> {
+  handled(handled: Handled): Promise<void> | undefined {
+    const { id, route } = handled
     const pending = this.#pending.get(id)
     // Changes of unaudited routes (events report them) are stored only if they can be undone.
-    if (route.audited === false && pending === undefined) return
+    if (route.audited === false && pending === undefined) return undefined
     const undone = this.#backs.get(id)
     this.#pending.delete(id)
     this.#backs.delete(id)
+    return pending?.isStored && undone === undefined ? undefined : this.#finish(handled, pending, undone)
+  }
+
+  async #finish(
+    { id, actor, route, params, body }: Handled,
+    pending: Pending | undefined,
+    undone: string | undefined,
+  ): Promise<void> {
     const outcome = pending ? await this.#outcome(pending, route, params, body, actor) : { reason: whyNot(route) }
     if (outcome === undefined && undone === undefined) return
     await this.kernel.db.tx(t => {
@@ -193,7 +210,9 @@ export class ChangesService implements ChangesApi {
       ...outcome,
       state: 'reason' in outcome ? 'kept' : 'undoable',
     })
-    t.run('DELETE FROM changes_change WHERE seq <= (SELECT max(seq) FROM changes_change) - ?', [KEPT])
+    // The first one prunes what an earlier daemon left.
+    if (this.#stored++ % PRUNED_AFTER === 0)
+      t.run('DELETE FROM changes_change WHERE seq <= (SELECT max(seq) FROM changes_change) - ?', [KEPT])
   }
 
   /** The entry of a change; undefined if the state did not change. */
@@ -212,28 +231,37 @@ export class ChangesService implements ChangesApi {
     reply: unknown,
     after: unknown,
   ): Outcome | undefined {
-    const [was, is] = [before, after].map(state => {
-      const core = this.#core(way, route, request.body, way.by === 'record' && state ? { record: state } : state)
-      return core === undefined ? undefined : canonicalJson(core)
-    })
+    const isRecord = way.by === 'record'
+    const coreOf = (state: unknown) => {
+      if (!isRecord) return this.#core(way, route, request.body, state)
+      if (state === undefined) return undefined
+      const { scope, spec } = state as StoredRecord
+      return { scope, spec }
+    }
+    const cores = [coreOf(before), coreOf(after)]
+    const [was, is] = cores.map(core => (core === undefined ? undefined : canonicalJson(core)))
     if (reads !== undefined && was === is) return undefined
-    const back = this.#back(way, route, { ...request, path: filled(route.path, params), params, before, after }, reply)
+    const path = params === request.params ? request.path : filled(route.path, params)
+    const { query, body } = request
+    const back = this.#back(way, route, { path, params, query, body, before, after }, reply)
+    const text = canonicalJson(back)
     // The request that restores a record consists of members of its former state; the search for secrets is most of the cost.
-    const texts = way.by === 'record' ? [was, is] : [was, is, canonicalJson(back)]
-    const reason = typeof back === 'string' ? back : this.#whyUnsaid(texts)
-    return reason === undefined ? { reads, before: was, after: is, back: canonicalJson(back) } : { reason }
+    const reason =
+      typeof back === 'string'
+        ? back
+        : isRecord
+          ? (this.#whyUnsaid(was, cores[0]) ?? this.#whyUnsaid(is, cores[1]))
+          : (this.#whyUnsaid(was) ?? this.#whyUnsaid(is) ?? this.#whyUnsaid(text))
+    return reason === undefined ? { reads, before: was, after: is, back: text } : { reason }
   }
 
-  /** The reason why a state is not stored. */
-  #whyUnsaid(texts: readonly (string | undefined)[]): string | undefined {
-    for (const text of texts) {
-      if (text === undefined) continue
-      if (text.length > MAX_STATE) return 'the former state is too large to be stored'
-      const state = JSON.parse(text)
-      // A value without secrets is returned as it is, and its text is there already.
-      if (this.kernel.redact.value(state) !== state || redactText(text) !== text || text.includes('[redacted'))
-        return 'it contains a secret, which is not stored'
-    }
+  /** The reason why a state is not stored. @param state what the text says, if that consists of plain values */
+  #whyUnsaid(text: string | undefined, state: unknown = JSON.parse(text ?? 'null')): string | undefined {
+    if (text === undefined) return undefined
+    if (text.length > MAX_STATE) return 'the former state is too large to be stored'
+    // A value without secrets is returned as it is, and its text is there already.
+    if (this.kernel.redact.value(state) !== state || redactText(text) !== text || text.includes('[redacted'))
+      return 'it contains a secret, which is not stored'
     return undefined
   }
 
@@ -248,7 +276,7 @@ export class ChangesService implements ChangesApi {
       case 'patch':
         return shaped(at(state, way.of), body, way.in)
       case 'record':
-        return pick(at(state, 'record'), ['scope', 'spec'])
+        return pick(at(state, 'record'), RESTORED)
       case 'custom': {
         const { of = '', compares } = way
         const core = (one: unknown) => (compares ? pickPaths(at(one, of), compares) : lasting(at(one, of)))
@@ -261,7 +289,7 @@ export class ChangesService implements ChangesApi {
 
   /** The request that restores the former state, or why there is none. */
   #back(way: Undo, route: Route, change: ChangeSeen, reply: unknown): ChangeRequest | string {
-    const path = filled(route.path, change.params)
+    const { path } = change
     const core = () => this.#core(way, route, change.body, change.before)
     switch (way.by) {
       case 'put':
@@ -281,7 +309,7 @@ export class ChangesService implements ChangesApi {
         const version = Object(change.after).version as number | undefined
         const expected = version === undefined ? {} : { expected_version: version }
         if (change.before === undefined) return { method: 'DELETE', path, body: expected }
-        return { method: 'PUT', path, body: { ...pick(change.before, ['scope', 'spec']), ...expected } }
+        return { method: 'PUT', path, body: { ...pick(change.before, RESTORED), ...expected } }
       }
       case 'action':
         return {
@@ -360,7 +388,9 @@ export class ChangesService implements ChangesApi {
   }
 
   list(limit = 20): ControlChange[] {
-    const rows = this.kernel.db.rows('SELECT seq FROM changes_change ORDER BY seq DESC LIMIT +?', [limit])
+    const rows = this.kernel.db.rows(`SELECT seq FROM changes_change WHERE ${IS_KEPT} ORDER BY seq DESC LIMIT +?`, [
+      limit,
+    ])
     return rows.flatMap(([seq]) => {
       const row = changes.get(this.kernel.db, { seq: Number(seq) })
       return row ? [toWire(row)] : []
@@ -433,11 +463,11 @@ export class ChangesService implements ChangesApi {
   }
 
   #row(id: string): ChangeRow {
-    const last = "SELECT seq FROM changes_change WHERE state <> 'undone' ORDER BY seq DESC LIMIT 1"
+    const last = `SELECT seq FROM changes_change WHERE state <> 'undone' AND ${IS_KEPT} ORDER BY seq DESC LIMIT 1`
     const [seq] =
       (id === 'last'
         ? this.kernel.db.row(last)
-        : this.kernel.db.row('SELECT seq FROM changes_change WHERE id = ?', [id])) ?? []
+        : this.kernel.db.row(`SELECT seq FROM changes_change WHERE id = ? AND ${IS_KEPT}`, [id])) ?? []
     const row = seq === undefined ? undefined : changes.get(this.kernel.db, { seq: Number(seq) })
     if (row) return row
     throw id === 'last'

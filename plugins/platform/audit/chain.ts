@@ -85,7 +85,8 @@ export class Chain {
     const seq = behind.seq + 1
     const values = valuesOf(seq, entry)
     const hash = hashOf(behind.hash, values)
-    const { changes } = this.db.within(t).run(INSERT, [...values, hash, behind.newest])
+    values.push(hash, behind.newest)
+    const { changes } = this.db.within(t).run(INSERT, values)
     this.#known = changes === 1 ? { seq, hash, newest: hash, first: behind.first } : undefined
     return this.#known
   }

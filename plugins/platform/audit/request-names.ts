@@ -5,15 +5,28 @@ const VERBS: Readonly<Record<string, string>> = { POST: 'created', PUT: 'put', P
 /** Members of a reply that identify the created thing. */
 const NAMES = ['id', 'name'] as const
 
+type NamedRoute = Pick<Route, 'method' | 'path'>
+
 /**
  * Action and subject of the audit entry for a request: `DELETE /api/agents/{name}` is `agents.deleted` of `agents/toy`, `POST
  * /api/workspaces/{id}/sessions/{session_id}/stop` is `sessions.stop`.
  */
 export function namesOf(
-  { method, path }: Pick<Route, 'method' | 'path'>,
+  route: NamedRoute,
   params: Readonly<Record<string, string>>,
   reply: unknown,
 ): { readonly action: string; readonly subject: string } {
+  const { action, of } = namesByRoute.get(route) ?? namesOfRoute(route)
+  const ids = Object.values(params)
+  const made = ids.length === 0 ? nameIn(reply) : undefined
+  return { action, subject: [of, ...(made === undefined ? ids : [made])].join('/') }
+}
+
+/** The parts that depend on the route alone. */
+const namesByRoute = new WeakMap<NamedRoute, { readonly action: string; readonly of: string }>()
+
+function namesOfRoute(route: NamedRoute) {
+  const { method, path } = route
   const parts = path.split('/').filter(part => part !== '' && part !== 'api' && part !== 'v0')
   const words = parts.filter(part => !part.startsWith('{'))
   const [noun = '', last = noun] = words.slice(-2)
@@ -22,10 +35,9 @@ export function namesOf(
   const action = isThing
     ? `${last}.${VERBS[method] ?? method.toLowerCase()}`
     : `${noun === last ? '' : `${noun}.`}${last}${method === 'POST' ? '' : `.${VERBS[method] ?? method.toLowerCase()}`}`
-  const ids = Object.values(params)
-  const made = ids.length === 0 ? nameIn(reply) : undefined
-  const of = isThing ? last : noun
-  return { action, subject: [of, ...(made === undefined ? ids : [made])].join('/') }
+  const names = { action, of: isThing ? last : noun }
+  namesByRoute.set(route, names)
+  return names
 }
 
 /** The id or name in a reply: its own, or that of the first object in it. */

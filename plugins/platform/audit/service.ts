@@ -89,12 +89,12 @@ export class AuditService {
    * A request succeeded. If it changed the control plane without an audited event or record change, it gets an entry of its own.
    * The entry is on disk before the reply.
    */
-  async handled({ id, actor, route, params, body }: Handled): Promise<void> {
-    if (route.audited === false || this.#requests.get(id)?.hasEntry) return
+  handled({ id, actor, route, params, body }: Handled): Promise<void> | undefined {
+    if (route.audited === false || this.#requests.get(id)?.hasEntry) return undefined
     const names = namesOf(route, params, body)
     // A path may contain a secret that the caller put there.
     const [action, subject] = [names.action, this.kernel.redact.text(names.subject, SUBJECT)]
-    await this.kernel.db.tx(t => this.#append(t, { ...actor, cause: actor.cause ?? id }, { action, subject }))
+    return this.kernel.db.tx(t => this.#append(t, { ...actor, cause: actor.cause ?? id }, { action, subject }))
   }
 
   /** A record was written; its transaction is open. */
