@@ -238,9 +238,8 @@ export class DbHandle extends Access implements Db {
   }
 }
 
-function ended(): StoreError {
-  return new StoreError('tx_ended', 'this transaction has ended', 'use `t` only inside the callback that received it')
-}
+const ended = () =>
+  new StoreError('tx_ended', 'this transaction has ended', 'use `t` only inside the callback that received it')
 
 function step(statement: SqliteStatement): void {
   try {
@@ -252,9 +251,8 @@ function step(statement: SqliteStatement): void {
   }
 }
 
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
-}
+const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+  typeof (value as PromiseLike<unknown> | null | undefined)?.then === 'function'
 
 /** A callback that throws must not stop the others; its error becomes an unhandled rejection. */
 function isolated(callback: () => void): void {

@@ -67,7 +67,8 @@ export async function loadEngine({ pin = SQLITE_PIN, ...options }: EngineOptions
   // The loader of sql.js keeps one instance per process; its source is run here to get a separate one.
   const module: { exports: unknown } = { exports: {} }
   const names = ['exports', 'require', 'module', '__filename', '__dirname']
-  const wrapper = vm.compileFunction(source, names, { filename: gluePath })
+  const fast = FAST_TEXTS.reduce((text, [from, to]) => text.replace(from, () => to), source)
+  const wrapper = vm.compileFunction(fast, names, { filename: gluePath })
   wrapper(module.exports, require, module, gluePath, path.dirname(gluePath))
   const compiled = await compile(wasm, sha256)
   const glue = await new Promise<Awaited<ReturnType<Init>>>((resolve, reject) => {
@@ -88,6 +89,16 @@ export async function loadEngine({ pin = SQLITE_PIN, ...options }: EngineOptions
     watchers: watcher.watchers,
   }
 }
+
+/**
+ * Replacements in the source of sql.js, each of which occurs once in it: it passes texts to and from SQLite character by character,
+ * which takes as long as a short statement.
+ */
+export const FAST_TEXTS = [
+  ['l=a=>{for(', 'all=a=>a.all??=Buffer.from(a.buffer),l=a=>Buffer.byteLength(a),slow=a=>{for('],
+  ['L=(a,b,d,c)=>{', 'L=(a,b,d,c)=>{if(b===E&&c>0)return c=all(E).utf8Write(a,d,c-1),b[d+c]=0,c;'],
+  ['Ya.decode(E.subarray(a,Za(E,a,b,d)))', 'all(E).utf8Slice(a,Za(E,a,b,d))'],
+] as const
 
 /** Compiled modules of this process, by the SHA-256 of their bytes: instances share only code. */
 const modules = new Map<string, Promise<object>>()

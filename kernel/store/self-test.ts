@@ -34,11 +34,7 @@ async function proveMirror(engine: Engine): Promise<void> {
   const mirror = new Mirror(disk, { main: 0, wal: 1, mark: 2 }, sizes, new Note(disk, 2))
   const rows: string[] = []
   const compare = (when: string): void => {
-    const copy = recover(engine, {
-      image: Uint8Array.from(main.synced),
-      wal: wal.synced,
-      mark: readNote(mark.written),
-    })
+    const copy = recover(engine, { image: Uint8Array.from(main.synced), wal: wal.synced, mark: readNote(mark.written) })
     const found = copy.exec('SELECT text FROM self_test ORDER BY rowid').flatMap(({ values }) => values.flat())
     copy.close()
     if (found.join('\n') !== rows.join('\n')) throw new Error(`rows differ ${when}`)

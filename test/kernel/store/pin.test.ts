@@ -5,7 +5,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { loadEngine } from '../../../kernel/store/engine.js'
+import { FAST_TEXTS, loadEngine } from '../../../kernel/store/engine.js'
 import { selfTest } from '../../../kernel/store/self-test.js'
 import { type FileCall, SQLITE_PIN } from '../../../kernel/store/sqlite-pin.js'
 import { codeOf, inFolder, openAt, rowsById, withStore, writeThree } from './harness.js'
@@ -75,5 +75,39 @@ test('two stores and a plain sql.js in one process are independent', () =>
       db.close()
     }),
   ))
+
+test('each replaced text occurs once in the source of sql.js', async () => {
+  const source = await readFile(require.resolve('sql.js/dist/sql-wasm.js'), 'utf8')
+  for (const [text] of FAST_TEXTS) assert.is(source.split(text).length, 2, text)
+})
+
+test('texts of any length and script are read as they were written, also when the memory grows', () =>
+  withStore(async store => {
+    const long = 'é漢😀x'.repeat(400_000)
+    const texts = [
+      '',
+      'plain',
+      'é',
+      '漢字',
+      '😀😀',
+      'a\0b',
+      '\ufeffmark',
+      '\u0000',
+      'x'.repeat(70_000),
+      long,
+      `${long}${long}`,
+    ]
+    store.migrate('text', [{ id: '001', sql: 'CREATE TABLE text_one (id INTEGER PRIMARY KEY, text TEXT) STRICT' }])
+    await store.db.tx(t => {
+      for (const text of texts) t.run('INSERT INTO text_one (text) VALUES (?)', [text])
+    })
+    const rows = store.db.rows('SELECT text, length(CAST(text AS BLOB)) FROM text_one ORDER BY id')
+    for (const [n, text] of texts.entries()) {
+      assert.ok(rows[n]?.[0] === text, `text ${n}`)
+      assert.is(rows[n]?.[1], Buffer.byteLength(text))
+    }
+    const half = store.db.row('SELECT ?, length(CAST(? AS BLOB))', ['a\ud800b', 'a\ud800b'])
+    assert.equal(half, ['a\ufffdb', 5])
+  }))
 
 test.run()
