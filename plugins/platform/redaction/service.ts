@@ -45,25 +45,32 @@ export class RedactionService implements Redactor {
   }
 
   value<T>(value: T, kept = (name: string) => READ_BY_PROGRAMS.test(name)): T {
-    const matcher = this.#matcher
-    if (matcher.size === 0) return value
+    if (this.#matcher.size === 0) return value
     const clean = (item: unknown, name: string, depth: number): unknown => {
-      if (typeof item === 'string') return kept(name) && WORD.test(item) ? item : matcher.replace(item)
-      if (typeof item !== 'object' || item === null || ArrayBuffer.isView(item)) return item
+      if (this.#isClean(item, name, kept, depth)) return item
+      if (typeof item === 'string') return this.#matcher.replace(item)
       if (depth > DEEPEST) return '[too deep]'
       if (item instanceof Error) return redactedError(item, member => clean(member, '', depth + 1))
       const { toJSON } = item as { toJSON?: unknown }
       if (typeof toJSON === 'function') return clean(toJSON.call(item, name), name, depth + 1)
-      if (Array.isArray(item)) {
-        const all = item.map(member => clean(member, name, depth + 1))
-        return all.some((member, at) => member !== item[at]) ? all : item
-      }
-      const before = Object.entries(item)
-      const after = before.map(([key, member]) => [this.#member(key), clean(member, key, depth + 1)] as const)
-      const isSame = after.every(([key, member], at) => member === before[at]?.[1] && key === before[at]?.[0])
-      return isSame ? item : Object.fromEntries(unique(after))
+      if (Array.isArray(item)) return item.map(member => clean(member, name, depth + 1))
+      const members = Object.entries(item as object)
+      return Object.fromEntries(
+        unique(members.map(([key, member]) => [this.#member(key), clean(member, key, depth + 1)])),
+      )
     }
     return clean(value, '', 0) as T
+  }
+
+  /** Whether nothing in a value is replaced, as is usual. Copies nothing, because each write of a record asks several times. */
+  #isClean(item: unknown, name: string, kept: (name: string) => boolean, depth: number): boolean {
+    if (typeof item === 'string') return (kept(name) && WORD.test(item)) || this.#matcher.replace(item) === item
+    if (typeof item !== 'object' || item === null || ArrayBuffer.isView(item)) return true
+    if (depth > DEEPEST || item instanceof Error || 'toJSON' in item) return false
+    if (Array.isArray(item)) return item.every(member => this.#isClean(member, name, kept, depth + 1))
+    const isClean = (key: string) =>
+      this.#member(key) === key && this.#isClean(item[key as never], key, kept, depth + 1)
+    return Object.keys(item).every(isClean)
   }
 
   stream(): RedactedStream {
