@@ -79,15 +79,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const { report } = faults
     const { newCatalog = false, freeBytes, env = {}, startTime, checkReplies, inherited } = options
     const ofCatalog = options.plugins.flatMap(plugin => plugin.surface.ofCatalog ?? [])
-    const starting = (port: string) => ({
-      home,
-      clock,
-      env,
-      newCatalog,
-      freeBytes,
-      ofCatalog,
-      log: log.of(port),
-    })
+    const starting = (port: string) => ({ home, clock, env, newCatalog, freeBytes, ofCatalog, log: log.of(port) })
     const ports = options.ports ?? defaultPorts()
     const keeper = ports.disk?.(starting('disk'))
     const disk = keeper ?? unwatched

@@ -11,7 +11,4 @@ export default definePlugin({
   requires: needs,
   provides: perConsumer(Ownership, (service: OwnershipService, consumer) => service.for(consumer)),
   service: () => import('./service.js').then(module => module.OwnershipService),
-}).surface({
-  tables: migrations,
-  hooks: { running: (service, change) => service.running(change) },
-})
+}).surface({ tables: migrations, hooks: { running: (service, change) => service.running(change) } })
