@@ -149,13 +149,11 @@ export class EventLog {
   emitAll(t: Tx, emissions: readonly Emission[], by?: EmitOptions): Emitted[] {
     const events = emissions.map(one => this.#eventOf(one, by))
     const params = events.flatMap(({ row }) => Object.values(row))
-    const own = this.db.within(t)
-    // To find its statement, a text that is composed anew is hashed anew, but mostly there is one event.
-    own.run(events.length === 1 ? INSERT : INSERT + VALUES.repeat(events.length - 1), params)
-    // Positions of one statement are consecutive. RETURNING would cost half of the insert.
-    const before = Number(own.row('SELECT max(seq) FROM kernel_event')?.[0]) - events.length
+    const rows = this.db.within(t).rows(`${INSERT}${VALUES.repeat(events.length - 1)} RETURNING seq`, params)
+    // Positions ascend in the order of the values; SQLite does not promise that for the rows that it returns.
+    const seqs = rows.map(([seq]) => Number(seq)).sort((a, b) => a - b)
     return events.map(({ row, payload }, n) => {
-      const [{ id, name }, seq] = [row, before + n + 1]
+      const [{ id, name }, seq] = [row, seqs[n] as number]
       this.written?.check(t, eventOf(seq, row, payload))
       this.db.onDurable(t, () => {
         if (seq > this.#durable && row.payload.length <= LARGEST_NEWEST) this.#newest.publish(seq, { seq, ...row })
