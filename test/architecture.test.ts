@@ -64,7 +64,6 @@ const documentsBelow = (folder: string) =>
 /** Who may open files by Node's own calls, and why that neither waits nor reads without a bound. */
 const OPENS: Readonly<Record<string, string>> = {
   'kernel/kit/read-file.ts': 'it is the one that opens and reads for all others',
-  'kernel/kit/durable-file.ts': 'makes new files with O_EXCL, opens folders',
   'kernel/kit/git/with-repository.ts':
     'makes new files in a new folder of its own, and with O_EXCL beside what it replaces',
   'kernel/store/disk.ts': 'opens folders, with O_DIRECTORY',

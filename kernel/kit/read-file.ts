@@ -1,5 +1,6 @@
-import fs, { constants, type Stats } from 'node:fs'
+import fs, { constants, fstatSync, type Stats } from 'node:fs'
 import { promisify } from 'node:util'
+import type { Awaitable } from '../contract/basics.js'
 import { defineErrors, Fault, messageOf } from '../contract/errors.js'
 
 /** Errors of files that cannot be read; each text names the path. */
@@ -23,10 +24,6 @@ export interface ReadFileOptions extends Pick<OpenFileOptions, 'links'> {
   readonly maxBytes: number
 }
 
-const open = promisify(fs.open)
-const read = promisify(fs.read)
-const close = promisify(fs.close)
-
 /** Opening never blocks (a pipe would, until its other end opens), and no terminal becomes the controlling one. */
 const ALWAYS = constants.O_NONBLOCK | constants.O_NOCTTY
 
@@ -36,32 +33,36 @@ const ALWAYS = constants.O_NONBLOCK | constants.O_NOCTTY
  * @returns the descriptor, which the caller closes
  * @throws Fault `file_not_regular`; the system's own error otherwise, `ENOENT` for a missing file
  */
-export async function openRegularFile(file: string, options: OpenFileOptions = {}): Promise<number> {
-  const inspect = options.links === 'refuse' ? fs.promises.lstat : fs.promises.stat
-  // Checked before it is opened as well: opening a device may have effects.
-  const found = await inspect(file).catch(absent(options))
-  if (found) mustBeRegular(file, found)
-  const handle = await open(file, flagsOf(options), options.mode ?? 0o600).catch(waited(file))
-  try {
-    mustBeRegular(file, fs.fstatSync(handle))
-    return handle
-  } catch (error) {
-    await close(handle)
-    throw error
-  }
+export function openRegularFile(file: string, options: OpenFileOptions = {}): Promise<number> {
+  return runAsync(opening(asyncCalls, file, options))
 }
 
 /** {@link openRegularFile} for synchronous callers: the lock, the log, the command line. */
 export function openRegularFileSync(file: string, options: OpenFileOptions = {}): number {
-  const inspect = options.links === 'refuse' ? fs.lstatSync : fs.statSync
-  const found = attempt(() => inspect(file), absent(options))
-  if (found) mustBeRegular(file, found)
-  const handle = attempt(() => fs.openSync(file, flagsOf(options), options.mode ?? 0o600), waited(file))
+  return runSync(opening(syncCalls, file, options))
+}
+
+function* opening(calls: FileCalls, file: string, { links, flags = 0, mode = 0o600 }: OpenFileOptions): Steps<number> {
+  const refuses = links === 'refuse'
+  let handle: number
   try {
-    mustBeRegular(file, fs.fstatSync(handle))
+    // Checked before it is opened as well: opening a device may have effects.
+    mustBeRegular(file, yield refuses ? calls.lstat(file) : calls.stat(file))
+  } catch (error) {
+    // A file that will be created may be missing.
+    if ((flags & constants.O_CREAT) === 0 || codeOf(error) !== 'ENOENT') throw error
+  }
+  try {
+    handle = yield calls.open(file, flags | ALWAYS | (refuses ? constants.O_NOFOLLOW : 0), mode)
+  } catch (error) {
+    // A pipe or a socket without a listener replaced the file after the check.
+    throw codeOf(error) === 'ENXIO' ? notRegular(file, 'a pipe or a socket', error) : error
+  }
+  try {
+    mustBeRegular(file, fstatSync(handle))
     return handle
   } catch (error) {
-    fs.closeSync(handle)
+    yield calls.close(handle)
     throw error
   }
 }
@@ -70,32 +71,26 @@ export function openRegularFileSync(file: string, options: OpenFileOptions = {})
  * The bytes of a regular file from an untrusted source; undefined when it is missing.
  * @throws Fault `file_not_regular`, `file_too_large`, `file_unreadable`
  */
-export async function readRegularFile(file: string, options: ReadFileOptions): Promise<Buffer | undefined> {
-  try {
-    const handle = await openRegularFile(file, options)
-    try {
-      return await readBounded(handle, file, options.maxBytes)
-    } finally {
-      await close(handle)
-    }
-  } catch (error) {
-    return absentOrFault(file, error)
-  }
+export function readRegularFile(file: string, options: ReadFileOptions): Promise<Buffer | undefined> {
+  return runAsync(reading(asyncCalls, file, options))
 }
 
 /** {@link readRegularFile} for synchronous callers. */
 export function readRegularFileSync(file: string, options: ReadFileOptions): Buffer | undefined {
+  return runSync(reading(syncCalls, file, options))
+}
+
+function* reading(calls: FileCalls, file: string, options: ReadFileOptions): Steps<Buffer | undefined> {
   try {
-    const handle = openRegularFileSync(file, options)
+    const handle = yield* opening(calls, file, options)
     try {
-      const bytes = new Bounded(file, fs.fstatSync(handle).size, options.maxBytes)
-      while (bytes.took(fs.readSync(handle, bytes.room()))) {}
-      return bytes.all()
+      return yield* bounded(calls, handle, file, options.maxBytes)
     } finally {
-      fs.closeSync(handle)
+      yield calls.close(handle)
     }
   } catch (error) {
-    return absentOrFault(file, error)
+    if (['ENOENT', 'ENOTDIR'].includes(codeOf(error))) return undefined
+    throw unreadable(file, error)
   }
 }
 
@@ -103,59 +98,31 @@ export function readRegularFileSync(file: string, options: ReadFileOptions): Buf
  * The content of an open file from its beginning; `file` names it in errors.
  * @throws Fault `file_too_large`; the system's own error otherwise
  */
-export async function readBounded(handle: number, file: string, maxBytes: number): Promise<Buffer> {
-  const bytes = new Bounded(file, fs.fstatSync(handle).size, maxBytes)
-  for (let at = 0, more = true; more; ) {
-    const room = bytes.room()
-    const { bytesRead } = await read(handle, room, 0, room.length, at)
-    at += bytesRead
-    more = bytes.took(bytesRead)
-  }
-  return bytes.all()
+export function readBounded(handle: number, file: string, maxBytes: number): Promise<Buffer> {
+  return runAsync(bounded(asyncCalls, handle, file, maxBytes))
 }
 
 /** One page: enough for the files of /proc, which report a size of 0. */
 const LEAST_BUFFER = 4096
 
-/** Bytes as they are read, up to a maximum. The reported size is only a hint: a file may grow, or report none. */
-class Bounded {
-  #buffer: Buffer
-  #length = 0
-
-  constructor(
-    private readonly file: string,
-    size: number,
-    private readonly maxBytes: number,
-  ) {
-    if (size > maxBytes) throw tooLarge(file, maxBytes, size)
-    // The extra byte shows whether the file exceeds the maximum.
-    this.#buffer = Buffer.allocUnsafe(Math.min(Math.max(size, LEAST_BUFFER), maxBytes) + 1)
-  }
-
-  /** The free part of the buffer; never empty. */
-  room(): Buffer {
-    if (this.#length === this.#buffer.length) {
-      const grown = Buffer.allocUnsafe(Math.min(this.#length * 2, this.maxBytes + 1))
-      this.#buffer.copy(grown)
-      this.#buffer = grown
+/** Reads up to a maximum. The reported size is only a hint: a file may grow, or report none. */
+function* bounded(calls: FileCalls, handle: number, file: string, maxBytes: number): Steps<Buffer> {
+  const { size } = fstatSync(handle)
+  if (size > maxBytes) throw tooLarge(file, maxBytes, size)
+  // The extra byte shows whether the file exceeds the maximum.
+  let buffer = Buffer.allocUnsafe(Math.min(Math.max(size, LEAST_BUFFER), maxBytes) + 1)
+  for (let length = 0; ; ) {
+    const count: number = yield calls.read(handle, buffer.subarray(length), length)
+    if (count === 0) return buffer.subarray(0, length)
+    length += count
+    if (length > maxBytes) throw tooLarge(file, maxBytes)
+    if (length === buffer.length) {
+      const grown = Buffer.allocUnsafe(Math.min(length * 2, maxBytes + 1))
+      buffer.copy(grown)
+      buffer = grown
     }
-    return this.#buffer.subarray(this.#length)
-  }
-
-  /** @returns whether the file may have more bytes */
-  took(count: number): boolean {
-    this.#length += count
-    if (this.#length > this.maxBytes) throw tooLarge(this.file, this.maxBytes)
-    return count > 0
-  }
-
-  all(): Buffer {
-    return this.#buffer.subarray(0, this.#length)
   }
 }
-
-const flagsOf = ({ links, flags = constants.O_RDONLY }: OpenFileOptions): number =>
-  flags | ALWAYS | (links === 'refuse' ? constants.O_NOFOLLOW : 0)
 
 function mustBeRegular(file: string, found: Stats): void {
   if (!found.isFile()) throw notRegular(file, kindOf(found))
@@ -180,24 +147,6 @@ function tooLarge(file: string, maxBytes: number, size?: number): Fault {
   return FileErrors.file_too_large(`${file} ${has}, at most ${maxBytes} are read`, { next })
 }
 
-/** A file that will be created may be missing. */
-const absent =
-  ({ flags = 0 }: OpenFileOptions) =>
-  (error: NodeJS.ErrnoException): undefined => {
-    if (error.code !== 'ENOENT' || (flags & constants.O_CREAT) === 0) throw error
-  }
-
-/** ENXIO: a pipe or a socket without a listener replaced the file after the check. */
-const waited = (file: string) => (error: NodeJS.ErrnoException) => {
-  throw error.code === 'ENXIO' ? notRegular(file, 'a pipe or a socket', error) : error
-}
-
-function absentOrFault(file: string, error: unknown): undefined {
-  const { code } = error as NodeJS.ErrnoException
-  if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
-  throw unreadable(file, error)
-}
-
 /** The fault of a file that could not be opened or read: a fault itself, else `file_unreadable`. */
 export function unreadable(file: string, error: unknown): Fault {
   if (error instanceof Fault) return error
@@ -205,10 +154,69 @@ export function unreadable(file: string, error: unknown): Fault {
   return FileErrors.file_unreadable(`${file} cannot be read: ${messageOf(error)}`, { next, cause: error })
 }
 
-function attempt<T, U>(fn: () => T, failed: (error: NodeJS.ErrnoException) => U): T | U {
-  try {
-    return fn()
-  } catch (error) {
-    return failed(error as NodeJS.ErrnoException)
+const codeOf = (error: unknown): string => String((error as NodeJS.ErrnoException).code)
+
+/** Calls of the file system, for synchronous or asynchronous callers; errors carry the system's `code`. */
+export interface FileCalls {
+  open(file: string, flags: string | number, mode?: number): Awaitable<number>
+  stat(file: string): Awaitable<Stats>
+  lstat(file: string): Awaitable<Stats>
+  /** Returns the number of bytes read, 0 at the end. */
+  read(handle: number, into: Uint8Array, position: number): Awaitable<number>
+  /** Writes from that byte of `bytes` on; returns the number of bytes written. */
+  write(handle: number, bytes: Uint8Array, from: number): Awaitable<number>
+  sync(handle: number): Awaitable<void>
+  close(handle: number): Awaitable<void>
+  rename(from: string, to: string): Awaitable<void>
+  /** Removes a file or a folder; a missing one is no error. */
+  remove(file: string): Awaitable<void>
+}
+
+/** Work with files, written once for both kinds of callers: each step is the result of a call, or its promise. */
+export type Steps<T> = Generator<Awaitable<unknown>, T, never>
+
+const ANYTHING = { recursive: true, force: true }
+const [read, write] = [promisify(fs.read), promisify(fs.write)]
+
+export const syncCalls: FileCalls = {
+  open: fs.openSync,
+  stat: fs.statSync,
+  lstat: fs.lstatSync,
+  read: (handle, into, position) => fs.readSync(handle, into, 0, into.length, position),
+  write: (handle, bytes, from) => fs.writeSync(handle, bytes, from),
+  sync: fs.fsyncSync,
+  close: fs.closeSync,
+  rename: fs.renameSync,
+  remove: file => fs.rmSync(file, ANYTHING),
+}
+
+export const asyncCalls: FileCalls = {
+  open: promisify(fs.open),
+  stat: fs.promises.stat,
+  lstat: fs.promises.lstat,
+  read: async (handle, into, position) => (await read(handle, into, 0, into.length, position)).bytesRead,
+  write: async (handle, bytes, from) => (await write(handle, bytes, from)).bytesWritten,
+  sync: promisify(fs.fsync),
+  close: promisify(fs.close),
+  rename: fs.promises.rename,
+  remove: file => fs.promises.rm(file, ANYTHING),
+}
+
+/** Runs steps of synchronous calls. */
+export function runSync<T>(steps: Steps<T>): T {
+  let step = steps.next()
+  while (!step.done) step = steps.next(step.value as never)
+  return step.value
+}
+
+/** Runs steps, one after the other. */
+export async function runAsync<T>(steps: Steps<T>): Promise<T> {
+  let step = steps.next()
+  while (!step.done) {
+    step = await Promise.resolve(step.value).then(
+      value => steps.next(value as never),
+      error => steps.throw(error),
+    )
   }
+  return step.value
 }

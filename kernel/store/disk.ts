@@ -3,8 +3,8 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import type { Awaitable } from '../contract/basics.js'
 import type { Room } from '../contract/storage.js'
-import { type ReplaceCalls, replaceBy } from '../kit/durable-file.js'
-import { FileErrors, type OpenFileOptions, openRegularFile } from '../kit/read-file.js'
+import { replacing } from '../kit/durable-file.js'
+import { FileErrors, type OpenFileOptions, openRegularFile, runAsync } from '../kit/read-file.js'
 import { errnoOf } from './error.js'
 import { type Exclusion, excludeOthers } from './exclusion.js'
 import { noReserve, syncing, writeAll } from './room.js'
@@ -172,22 +172,19 @@ export function replaceFile(
   room: Room = noReserve,
   move: (temporary: string) => Awaitable<void> = temporary => disk.rename(temporary, file),
 ): Promise<void> {
-  const calls: ReplaceCalls = {
-    create: temporary => disk.open(temporary, 'replace', permissions),
-    write: (handle, all) => writeAll(disk, handle, all, 0, room),
-    sync: handle => syncing(() => disk.fsync(handle)),
-    close: handle => disk.close(handle),
+  const calls = {
+    create: (temporary: string) => disk.open(temporary, 'replace', permissions),
+    write: async (handle: number, all: Uint8Array) => {
+      await writeAll(disk, handle, all, 0, room)
+      return all.length
+    },
+    sync: (handle: number) => syncing(() => disk.fsync(handle)),
+    close: (handle: number) => disk.close(handle),
     rename: move,
-    discard: temporary => discard(disk, temporary),
-    syncFolder: folder => syncing(() => disk.fsyncDir(folder)),
+    remove: (temporary: string) => disk.unlink(temporary),
+    *syncFolder(folder: string) {
+      yield syncing(() => disk.fsyncDir(folder))
+    },
   }
-  return replaceBy(calls, file, bytes)
-}
-
-async function discard(disk: Disk, file: string): Promise<void> {
-  try {
-    await disk.unlink(file)
-  } catch {
-    // Usually the file does not exist. If it cannot be removed, the next call that needs the name fails with the reason.
-  }
+  return runAsync(replacing(calls, file, bytes))
 }
