@@ -33,7 +33,6 @@ export type {
   Asked,
   Change,
   Exchange,
-  Guards,
   Handled,
   Identified,
   Incoming,

@@ -76,7 +76,7 @@ declare const calls: unique symbol
 
 /** One hook of a table as plain data. `C` is the type of the hook that {@link HookFactory.of} makes of it. */
 export interface HookEntry<C> {
-  readonly kind: 'notify' | 'announce' | 'pipeline' | 'gate' | 'guard' | 'guards'
+  readonly kind: 'notify' | 'announce' | 'pipeline' | 'gate' | 'guard'
   /** Name in faults and logs, after that of the plugin: `turn.start`. */
   readonly name: string
   /** The first sentence states when the hook is called, the rest what a tap may do. */

@@ -1,5 +1,5 @@
 import type { Fault } from './errors.js'
-import { type Guard, gate, guard, type HookEntry, hookTable, notify, type OwnHook } from './hook.js'
+import { gate, guard, type HookEntry, hookTable, notify, type OwnHook } from './hook.js'
 import type { RecordScope } from './kind.js'
 import type { Plugin, PluginState } from './plugin.js'
 import { type Actor, isActor, type Party, type RecordChange } from './record.js'
@@ -95,11 +95,6 @@ export interface Announce<A extends readonly unknown[]> extends OwnHook<(...args
   call(...args: A): void
 }
 
-/** Guards by name. */
-export interface Guards<A extends readonly unknown[]> {
-  for(name: string): Guard<A>
-}
-
 const announce = <A extends readonly unknown[]>(name: string, summary: string): HookEntry<Announce<A>> => ({
   kind: 'announce',
   name,
@@ -180,12 +175,10 @@ export const kernelPoints = hookTable({
     'scope',
     'Before a record is bound to a scope, inside the transaction. A tap may refuse it. A throw refuses.',
   ),
-  write: {
-    kind: 'guards',
-    name: 'write',
-    summary:
-      'Before a record is changed, inside the transaction; taps name its kind, or `*` for every kind. A tap may refuse it. A throw refuses.',
-  } as HookEntry<Guards<[change: RecordChange]>>,
+  write: guard<[change: RecordChange]>(
+    'write',
+    'Before a record is changed, inside the transaction; taps name its kind, or `*` for every kind. A tap may refuse it. A throw refuses.',
+  ),
   written: announce<[t: Tx, written: Written]>(
     'written',
     'A record is written; its transaction is still open. A throw aborts the transaction.',
@@ -195,14 +188,14 @@ export const kernelPoints = hookTable({
 type TapOf<C, S> =
   C extends OwnHook<infer F extends (...args: never[]) => unknown>
     ? (service: S, ...args: Parameters<F>) => ReturnType<F>
-    : C extends Guards<infer A>
-      ? Readonly<Record<string, (service: S, t: Tx, ...args: A) => Fault | undefined>>
-      : never
+    : never
 
 /**
  * Taps of a plugin on the hooks of the kernel, by the members of {@link kernelPoints}; `service` is its own service. The host registers
  * them in plan order, until the plugin is released.
  */
 export type KernelTaps<S> = {
-  readonly [K in keyof typeof kernelPoints]?: (typeof kernelPoints)[K] extends HookEntry<infer C> ? TapOf<C, S> : never
-}
+  readonly [K in Exclude<keyof typeof kernelPoints, 'write'>]?: (typeof kernelPoints)[K] extends HookEntry<infer C>
+    ? TapOf<C, S>
+    : never
+} & { readonly write?: Readonly<Record<string, (service: S, t: Tx, change: RecordChange) => Fault | undefined>> }

@@ -1,11 +1,4 @@
-import {
-  AsyncSeriesBailHook,
-  AsyncSeriesHook,
-  AsyncSeriesWaterfallHook,
-  HookMap,
-  SyncBailHook,
-  SyncHook,
-} from 'tapable'
+import { AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook, SyncBailHook, SyncHook } from 'tapable'
 import * as v from 'valibot'
 import type { Clock } from '../contract/basics.js'
 import { Fault, messageOf } from '../contract/errors.js'
@@ -20,7 +13,6 @@ import type {
   PipelineTap,
   Report,
 } from '../contract/hook.js'
-import type { Guards, Announce as KernelAnnounce } from '../contract/kernel-hooks.js'
 import { isDropIn } from '../contract/plugin.js'
 import type { Tx } from '../contract/storage.js'
 import { issueLine } from '../kit/issue-text.js'
@@ -89,24 +81,8 @@ function problemOf(schema: v.GenericSchema, value: unknown): string | undefined 
   }
 }
 
-/** The class for the hooks of an entry; the kernel also uses members that are not in the contract. */
-export type Made<C> =
-  C extends contract.Gate<infer A, infer R>
-    ? Gate<A, R>
-    : C extends contract.Pipeline<infer V, infer A>
-      ? Pipeline<V, A>
-      : C extends contract.Guard<infer A>
-        ? Guard<A>
-        : C extends contract.Notify<infer A>
-          ? Notify<A>
-          : C extends KernelAnnounce<infer A>
-            ? Announce<A>
-            : C extends Guards<infer A>
-              ? HookMap<Guard<A>>
-              : never
-
 /** Makes the hook of a table entry. `name` appears in faults and logs. */
-export function hookFor<C>(entry: HookEntry<C>, name: string, report: Report, clock: Clock): Made<C> {
+export function hookFor<C>(entry: HookEntry<C>, name: string, report: Report, clock: Clock): C {
   const { kind, deadlineMs = TAP_MS, isAnswer } = entry
   const guarding = { report, clock, deadlineMs }
   const make = {
@@ -115,9 +91,8 @@ export function hookFor<C>(entry: HookEntry<C>, name: string, report: Report, cl
     pipeline: () => new Pipeline(name, guarding),
     gate: () => new Gate(name, guarding, isAnswer),
     guard: () => new Guard(name, report),
-    guards: () => new HookMap(key => new Guard(`${name} ${String(key)}`, report)),
   }
-  return make[kind]() as Made<C>
+  return make[kind]() as C
 }
 
 /** Makes the hooks of one plugin, each named `<plugin>.<hook>`. Their entries are added to `made`. */

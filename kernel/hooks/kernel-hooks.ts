@@ -1,21 +1,22 @@
 import { HookMap } from 'tapable'
 import type { Awaitable, Clock, Scope } from '../contract/basics.js'
+import type * as contract from '../contract/hook.js'
 import type { Contribution, Hook, HookEntry, Report, Tapper } from '../contract/hook.js'
 import { type KernelTaps, kernelPoints, type Written } from '../contract/kernel-hooks.js'
+import type { RecordChange } from '../contract/record.js'
 import type { Tx } from '../contract/storage.js'
 import type { RegistryToken } from '../contract/token.js'
-import { Announce, hookFor, type Made, Registry } from './index.js'
+import { Announce, type Gate, hookFor, Registry } from './index.js'
 import { Tapped } from './tapped.js'
 
 /** Depth of the kernel's own taps: they run before those of every plugin, without a deadline. */
 export const KERNEL_DEPTH = -1
 
-/** Key in `write` for all kinds. */
-export const ANY_KIND = '*'
-
 /** Ends some work within so many milliseconds; the signal aborts when they are over. */
 export type End = (signal: AbortSignal, ms: number) => Awaitable<void>
 
+/** The kernel also uses members of its gates that are not in the contract. */
+type Made<C> = C extends contract.Gate<infer A, infer R> ? Gate<A, R> : C
 type MadeOf<T> = { readonly [K in keyof T]: T[K] extends HookEntry<infer C> ? Made<C> : never }
 
 /**
@@ -55,17 +56,20 @@ export const kernelTapper = (scope: Scope): Tapper => ({ owner: 'kernel', depth:
 export function tapKernel<S>(
   hooks: KernelHooks,
   tapper: Tapper,
-  { write = {}, ...taps }: KernelTaps<S>,
+  { write: { '*': any, ...kinds } = {}, ...taps }: KernelTaps<S>,
   service: S,
 ): void {
   const tap = (hook: Hook<never>, fn: (service: S, ...args: never[]) => unknown) =>
     hook.tap(tapper, fn.bind(undefined, service) as never)
   for (const [name, fn] of Object.entries(taps)) {
-    // In `apiVersion: 1` this is a contribution: see contributionsOf.
-    if (name === 'redact') continue
     const hook: unknown = hooks[name as keyof typeof taps]
     if (!(hook instanceof Tapped)) throw new Error(`${tapper.owner} taps ${name}, which is not a hook of the kernel`)
     if (fn) tap(hook, fn)
   }
-  for (const [kind, guard] of Object.entries(write)) tap(hooks.write.for(kind), guard)
+  if (any) tap(hooks.write, any)
+  for (const [kind, guard] of Object.entries(kinds)) {
+    tap(hooks.write, (self, t: Tx, change: RecordChange) =>
+      (change.verb === 'put' ? change.after : change.before).kind === kind ? guard(self, t, change) : undefined,
+    )
+  }
 }

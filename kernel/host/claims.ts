@@ -2,7 +2,6 @@ import { errorsOf } from '../contract/errors.js'
 import type { Plugin } from '../contract/plugin.js'
 import { operationId } from '../contract/route.js'
 import { tablePrefix } from '../store/statement-check.js'
-import { contributionsOf } from './contributions.js'
 
 /** Claims of each surface: names that only one plugin may have, as `route GET /things`. Cached, with the number of each. */
 const CLAIMS = new WeakMap<object, ReadonlyMap<string, number>>()
@@ -60,12 +59,12 @@ const PRIVATE = /^(?:operation|reconciler|error|command|table prefix|migration) 
 /** Everything on a surface that other plugins can use: its token, its public claims, its registries and those that it fills. */
 function offersOf(plugin: Plugin): string[] {
   const { provides, surface } = plugin
-  const { declares = [] } = surface
+  const { declares = [], registries = [] } = surface
   return [
     ...(provides ? [`token ${provides.id}`] : []),
     ...[...claimsOf(plugin).keys()].filter(claim => !PRIVATE.test(claim)),
     ...declares.map(({ registry }) => `registry ${registry}`),
-    ...contributionsOf(surface).map(({ to }) => `entries in ${to.registry}`),
+    ...registries.map(({ to }) => `entries in ${to.registry}`),
   ]
 }
 

@@ -6,7 +6,6 @@ import { Serial } from '../kit/serial.js'
 import { OwnedScope } from '../scope.js'
 import { Changing } from './changing.js'
 import { conflictOf, lackOf } from './claims.js'
-import { contributionsOf } from './contributions.js'
 import { HeldWrites } from './held-writes.js'
 import { OptionalTaps } from './optional-taps.js'
 import type { HostOptions } from './options.js'
@@ -14,7 +13,7 @@ import { dependentsOf, needsOf } from './plan.js'
 import { phasesOf, quiesce } from './quiesce.js'
 import { MissingHook, register } from './register.js'
 import { Services } from './services.js'
-import { type Candidate, type Seat, type Slot, Slots } from './slots.js'
+import { type Seat, type Slot, Slots } from './slots.js'
 
 /** Replaces a result that the caller ignores. */
 const nothing = () => {}
@@ -76,7 +75,7 @@ export class Host {
       const before = this.slots.get(seat.plugin.name)
       if (before?.scope && seat.by && !before.by) return this.#exchange(before, seat, change)
       if (before?.scope) throw new Error(`${seat.plugin.name} is loaded already`)
-      const slot = this.slots.seat(seat, this.slots.displacedBy(seat))
+      const slot = this.slots.seat(seat)
       this.slots.forgive(slot)
       await this.#begin(change)
       return slot.state
@@ -147,10 +146,10 @@ export class Host {
   /** Publishes the routes. A plugin whose routes cannot be served fails, and the others are published again. */
   async #publish(change: Changing): Promise<void> {
     const { hooks } = this.options
-    await hooks.published.call(change)
-    if (await this.#failRefused(change)) {
-      await this.#settle(change)
+    for (;;) {
       await hooks.published.call(change)
+      if (!(await this.#failRefused(change))) return
+      await this.#settle(change)
     }
   }
 
@@ -174,11 +173,8 @@ export class Host {
         const next = order.filter(({ name }) => !this.slots.get(name)?.scope)
         if (next.length === 0) break
         // Plugins that check others or redact secrets start first, so that no plugin of this change escapes them.
-        const judges = ({ surface }: Plugin) =>
-          Number(
-            surface.hooks?.check !== undefined ||
-              contributionsOf(surface).some(({ to }) => to.registry === Redactors.registry),
-          )
+        const judges = ({ surface: { hooks, registries = [] } }: Plugin) =>
+          Number(hooks?.check !== undefined || registries.some(({ to }) => to.registry === Redactors.registry))
         for (const { name } of [...next].sort((a, b) => judges(b) - judges(a))) {
           change.started.add(name)
           await this.#apply(this.slots.get(name) as Slot, depths.get(name) ?? 0, change)
@@ -249,14 +245,14 @@ export class Host {
   }
 
   /** Runs the checks that need no start. @throws the reason for a refusal */
-  async #check(slot: Candidate): Promise<void> {
+  async #check(slot: Seat): Promise<void> {
     this.#checkClaims(slot)
     const refused = await this.options.hooks.check.ask(slot.plugin)
     if (refused) throw refused
   }
 
   /** Checks claims. A boot starts replacements last, but plugins that have not started yet count as rivals of a replacement too. */
-  #checkClaims({ plugin, by, displaced }: Candidate): void {
+  #checkClaims({ plugin, by, displaced }: Seat): void {
     const rivals = by && !this.slots.booted ? this.slots.ordinary() : []
     const why = conflictOf(plugin, [...this.slots.loaded(), ...rivals]) ?? lackOf(plugin, displaced)
     if (why !== undefined) throw new Error(why)
@@ -309,12 +305,11 @@ export class Host {
       this.options.report({ owner: seat.by ?? name, hook: 'reload', error })
       return new Fault('reload_failed', 422, error, { next })
     }
-    const displaced = this.slots.displacedBy(seat)
-    const why = ran && (await this.#check({ ...seat, displaced }).then(nothing, messageOf))
+    const why = ran && (await this.#check(seat).then(nothing, messageOf))
     if (why) throw failed(why)
     try {
       await this.#leave(before, change, true)
-      const slot = this.slots.seat(seat, displaced)
+      const slot = this.slots.seat(seat)
       this.slots.forgive(slot)
       await this.#begin(change)
       const { state } = slot

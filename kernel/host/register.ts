@@ -5,7 +5,6 @@ import type { Db } from '../contract/storage.js'
 import type { Service, Surface, Tap } from '../contract/surface.js'
 import type { RegistryToken } from '../contract/token.js'
 import { type KernelHooks, tapKernel } from '../hooks/kernel-hooks.js'
-import { contributionsOf } from './contributions.js'
 import type { OwnedTapper } from './options.js'
 
 /**
@@ -47,7 +46,7 @@ export function register<S>(
   for (const { phase, run } of surface.quiesce ?? [])
     hooks.quiesce.for(phase).tap(tapper, () => [signal => run(ownService, signal)])
   for (const { registry, entry } of surface.declares ?? []) if (entry) hooks.collect.for(registry).expect(entry)
-  for (const { to, entries } of contributionsOf(surface))
+  for (const { to, entries } of surface.registries ?? [])
     hooks.collect.for(to.registry).tap(tapper, () => entries(ownService))
   if (surface.hooks) tapKernel(hooks, tapper, surface.hooks, ownService)
   for (const tap of surface.taps ?? []) {

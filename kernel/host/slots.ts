@@ -9,13 +9,10 @@ export interface Seat {
   readonly plugin: Plugin
   /** The own name of a replacement. */
   readonly by?: string
+  /** The plugin that a replacement has displaced; it runs again when the replacement is removed. */
+  readonly displaced?: Plugin | undefined
   /** The reason why it must not run. */
   readonly error?: string
-}
-
-/** A plugin that is checked before it gets its slot, and the plugin that it displaces. */
-export interface Candidate extends Seat {
-  readonly displaced?: Plugin | undefined
 }
 
 /** A plugin as others see it. */
@@ -34,12 +31,7 @@ export interface PluginInfo {
 }
 
 /** A name and the plugin that runs, or cannot run, under it. */
-export interface Slot {
-  readonly plugin: Plugin
-  /** The own name of a replacement. */
-  readonly by?: string
-  /** The plugin that a replacement has displaced; it runs again when the replacement is removed. */
-  readonly displaced?: Plugin
+export interface Slot extends Seat {
   state: PluginState
   /** Why it cannot start. Cleared when it, or a plugin that it requires, is loaded anew. */
   error?: string
@@ -104,31 +96,28 @@ export class Slots {
       .map(({ plugin }) => plugin)
   }
 
-  /** The name under which a plugin runs: that of the plugin it replaces, else its own. A disabled plugin replaces nothing. */
+  /**
+   * The seat of a plugin: under its own name, or under that of the plugin that it replaces, with the tables, schema stream, routes and
+   * configuration of that one. Only the operator may allow this: a folder that was dropped in must not take over existing data. A
+   * disabled plugin replaces nothing. If the original has become a part of another plugin, the replacement must provide the token of
+   * that whole plugin.
+   */
   seatOf(plugin: Plugin): Seat {
     const { replace, formerNames } = this.options
-    if (this.whyNot(plugin.name) !== undefined) return { plugin }
-    const seat = seatOf(plugin, replace)
-    const { name } = seat.plugin
-    return seat.by && Object.hasOwn(formerNames, name) ? this.#seatAt(formerNames[name] as string, plugin) : seat
-  }
-
-  /**
-   * The seat of a replacement whose original has become a part of another plugin: it must provide the token of that whole plugin.
-   */
-  #seatAt(successor: string, plugin: Plugin): Seat {
-    const error = `it replaces ${plugin.replaces}, which is now a part of ${successor === 'kernel' ? 'the kernel' : successor}`
-    const slot = this.#slots.get(successor)
-    const id = (slot?.displaced ?? slot?.plugin)?.provides?.id
-    if (id === undefined) return { plugin, error: `${error} and cannot be replaced` }
-    if (id !== plugin.provides?.id) return { plugin, error: `${error}: its replacement has to provide ${id}` }
-    return { plugin: namedAs(successor, plugin), by: plugin.name }
-  }
-
-  /** The plugin that loses its name to a seat now, or lost it to an earlier replacement. */
-  displacedBy({ plugin, by }: Seat): Plugin | undefined {
-    const before = this.#slots.get(plugin.name)
-    return by && !before?.by ? before?.plugin : before?.displaced
+    const { name: by, replaces } = plugin
+    const own = { plugin, displaced: this.#slots.get(by)?.displaced }
+    if (replaces === undefined || this.whyNot(by) !== undefined) return own
+    if (!replace.includes(by))
+      return { ...own, error: `it replaces ${replaces} once plugins.replace in config.json names ${by}` }
+    const name = Object.hasOwn(formerNames, replaces) ? (formerNames[replaces] as string) : replaces
+    const before = this.#slots.get(name)
+    if (name !== replaces) {
+      const error = `it replaces ${replaces}, which is now a part of ${name === 'kernel' ? 'the kernel' : name}`
+      const id = (before?.displaced ?? before?.plugin)?.provides?.id
+      if (id === undefined) return { ...own, error: `${error} and cannot be replaced` }
+      if (id !== plugin.provides?.id) return { ...own, error: `${error}: its replacement has to provide ${id}` }
+    }
+    return { plugin: namedAs(name, plugin), by, displaced: before?.by ? before.displaced : before?.plugin }
   }
 
   /**
@@ -153,20 +142,17 @@ export class Slots {
     const seat = this.seatOf(plugin)
     const { name } = seat.plugin
     const holder = this.#slots.get(name)
-    if (!holder) this.seat(seat)
-    else if (seat.by && !holder.by) this.seat(seat, holder.plugin)
-    else return `another plugin already has the name ${name}`
+    if (holder && (holder.by || !seat.by)) return `another plugin already has the name ${name}`
+    this.seat(seat)
     return undefined
   }
 
-  seat({ plugin, by, error }: Seat, displaced?: Plugin): Slot {
+  seat(seat: Seat): Slot {
+    const { plugin, by, error } = seat
     const why = this.whyNot(plugin.name)
     if (by) this.#slots.delete(by)
     const slot: Slot = {
-      plugin,
-      ...(by ? { by } : {}),
-      ...(displaced ? { displaced } : {}),
-      ...(error ? { error } : {}),
+      ...seat,
       state: error
         ? { status: 'failed', error }
         : why
@@ -284,19 +270,6 @@ export class Slots {
     const known = new Set([...this.#slots.values()].flatMap(({ plugin, by }) => [plugin.name, by]))
     return [...this.options.disabled, ...this.options.replace].filter(name => !known.has(name))
   }
-}
-
-/**
- * The seat of a plugin. A replacement takes the name of its original, and with it the tables, schema stream, routes and
- * configuration. Only the operator may allow this: a folder that was dropped in must not take over existing data.
- */
-function seatOf(plugin: Plugin, replace: readonly string[]): Seat {
-  const { replaces } = plugin
-  if (replaces === undefined) return { plugin }
-  if (!replace.includes(plugin.name)) {
-    return { plugin, error: `it replaces ${replaces} once plugins.replace in config.json names ${plugin.name}` }
-  }
-  return { plugin: namedAs(replaces, plugin), by: plugin.name }
 }
 
 /** The plugin is the prototype, not copied: it can be an instance of a class with private state. */

@@ -64,6 +64,7 @@ export class Call {
 
 /** The hold of one change. `isOver` is set once the replaced plugins are ready; the next generation then ends the hold. */
 export interface Hold {
+  readonly owners: readonly string[]
   isOver: boolean
 }
 
@@ -72,7 +73,7 @@ export interface Hold {
  * them.
  */
 export class Admission {
-  readonly #holds = new Map<string, Set<Hold>>()
+  readonly holds = new Set<Hold>()
   readonly #running = new Map<string, Set<Call>>()
   /** Checks of waiting requests, repeated whenever a hold ends. */
   readonly #waiting = new Set<() => void>()
@@ -84,32 +85,22 @@ export class Admission {
    * generation serves. Requests go on waiting while another hold has the owner.
    */
   hold(owners: readonly string[]): () => void {
-    const hold: Hold = { isOver: false }
-    for (const owner of owners) this.#holds.set(owner, (this.#holds.get(owner) ?? new Set()).add(hold))
+    const hold: Hold = { owners, isOver: false }
+    this.holds.add(hold)
     return () => {
       hold.isOver = true
     }
   }
 
-  /** Owners with a hold that is not over, and the holds that the next generation ends. */
-  holds(): { readonly held: Set<string>; readonly over: ReadonlySet<Hold> } {
-    const all = [...this.#holds].map(([owner, holds]) => ({ owner, holds: [...holds] }))
-    return {
-      held: new Set(all.filter(({ holds }) => holds.some(({ isOver }) => !isOver)).map(({ owner }) => owner)),
-      over: new Set(all.flatMap(({ holds }) => holds.filter(({ isOver }) => isOver))),
-    }
-  }
-
-  letIn(over: ReadonlySet<Hold>): void {
-    for (const [owner, holds] of this.#holds) {
-      for (const hold of over) holds.delete(hold)
-      if (holds.size === 0) this.#holds.delete(owner)
-    }
+  /** Ends holds. */
+  letIn(over: readonly Hold[]): void {
+    for (const hold of over) this.holds.delete(hold)
     for (const check of [...this.#waiting]) check()
   }
 
   mustWait(owner: string): boolean {
-    return this.#holds.has(owner)
+    for (const { owners } of this.holds) if (owners.includes(owner)) return true
+    return false
   }
 
   /** Resolves when no hold has the owner; rejects with `reloading` after five seconds, or when the caller hangs up. */

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fastifyPlugin, type PluginMetadata } from 'fastify-plugin'
 import type { BoundRoute } from '../contract/bound.js'
-import { KernelErrors } from '../contract/errors.js'
+import { Fault, KernelErrors, messageOf } from '../contract/errors.js'
 import { clip } from '../kit/text.js'
 import { sendFault, translated } from './fault-reply.js'
 import type { GenerationContext } from './generation.js'
@@ -62,7 +62,13 @@ export const routes = part<RoutesOptions>(
   { dependencies: all, encapsulate: true },
   (app, { context, kind, routes: mine }) => {
     if (kind !== 'json') readBodies(app, kind)
-    for (const bound of mine) serveRoute(app, bound, context)
+    for (const bound of mine) {
+      try {
+        serveRoute(app, bound, context)
+      } catch (cause) {
+        throw new Fault('route_refused', 422, messageOf(cause), { details: { plugin: bound.owner }, cause })
+      }
+    }
   },
 )
 

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import type { Clock, Ids, Scope } from '../contract/basics.js'
 import { type BoundRoute, Collected } from '../contract/bound.js'
-import { Fault, KernelErrors, messageOf } from '../contract/errors.js'
+import { type Fault, faultOf, KernelErrors, messageOf } from '../contract/errors.js'
 import type { Report, Tapper } from '../contract/hook.js'
 import type { Change } from '../contract/kernel-hooks.js'
 import type { InjectReply, InjectRequest } from '../contract/kernel-tokens.js'
@@ -108,7 +108,7 @@ export class Transport {
       await Generation.build(bound, this.#context)
       return undefined
     } catch (error) {
-      return new Fault('route_refused', 422, messageOf(error), { cause: error })
+      return faultOf(error)
     }
   }
 
@@ -219,28 +219,12 @@ export class Transport {
       try {
         await Promise.all([this.publish(), ...waiting.map(letIn => letIn())])
       } catch (error) {
-        if (!this.#ended.signal.aborted) await this.#blame(change, error)
+        if (!this.#ended.signal.aborted) change.fail(faultOf(error).details?.plugin ?? 'kernel', messageOf(error))
       }
     })
     const closing = (door: Door) => () => [(_: unknown, ms: number) => this.close(door, Math.min(ms, DOOR_MS))]
     hooks.quiesce.for('http').tap(tapper, closing('tcp'))
     hooks.quiesce.for('socket').tap(tapper, closing('socket'))
-  }
-
-  /**
-   * No generation boots with all routes. Each plugin's routes are tried alone, and plugins with faulty ones fail; if there are
-   * none, the kernel fails.
-   */
-  async #blame(change: Change, error: unknown): Promise<void> {
-    const routes = this.routes()
-    let blamed = false
-    for (const owner of new Set(routes.map(({ owner }) => owner))) {
-      const own = routes.flatMap(bound => (bound.owner === owner ? bound.route : []))
-      const refused = await this.check(owner, own)
-      if (refused) change.fail(owner, refused.message)
-      blamed ||= refused !== undefined
-    }
-    if (!blamed) change.fail('kernel', messageOf(error))
   }
 
   async #gather(): Promise<void> {
@@ -259,10 +243,12 @@ export class Transport {
     this.#ended.signal.throwIfAborted()
     const routes = this.routes()
     this.#holdForNamed()
-    const { held, over } = this.#admission.holds()
-    for (const { owner } of routes) held.delete(owner)
+    const holds = [...this.#admission.holds]
+    const over = holds.filter(({ isOver }) => isOver)
+    const served = new Set(routes.map(({ owner }) => owner))
+    const held = new Set(holds.flatMap(({ owners, isOver }) => (isOver ? [] : owners)))
     // A held plugin without routes is being replaced: its former routes stay, so that requests for them can wait.
-    const waiting = this.#current?.routes.filter(({ owner }) => held.has(owner)) ?? []
+    const waiting = this.#current?.routes.filter(({ owner }) => held.has(owner) && !served.has(owner)) ?? []
     this.#serve(await Generation.build([...routes, ...waiting], this.#context))
     this.#admission.letIn(over)
   }

@@ -106,7 +106,8 @@ type Changes<C extends Columns> = Partial<Row<C>>
 export type RowOf<T> = T extends Table<infer C> ? Row<C> : never
 
 type ReplySchema = v.GenericSchema & { readonly entries: Readonly<Record<string, v.GenericSchema>> }
-type DeepReadonly<T> = T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T
+/** A value that cannot be changed, at any depth. */
+export type DeepReadonly<T> = T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T
 type WireOf<X> = X extends Column<infer _T, infer W> ? W : never
 /** Members of a reply that a column of the same name and type fills. */
 type Filled<C extends Columns, O> = {

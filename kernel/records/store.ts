@@ -15,7 +15,7 @@ import type {
   StoredRecord,
 } from '../contract/record.js'
 import type { Db, Migration, Tx } from '../contract/storage.js'
-import { ANY_KIND, collected, type KernelHooks, kernelTapper } from '../hooks/kernel-hooks.js'
+import { collected, type KernelHooks, kernelTapper } from '../hooks/kernel-hooks.js'
 import {
   checkExpected,
   checkTaken,
@@ -177,7 +177,7 @@ export class RecordStore implements Records {
       updatedAt: now,
     }
     const change: RecordChange = { verb: 'put', actor, ...(before ? { before } : {}), after }
-    this.#guard(t, kind, change)
+    this.hooks.write.check(t, change)
     const { source } = actor
     const parties = [scope.kind, scope.id ?? null, owner.kind, owner.id, source.kind, source.id]
     this.db.within(t).run(
@@ -199,12 +199,8 @@ export class RecordStore implements Records {
 
   erase(t: Tx, actor: Actor, before: StoredRecord): void {
     const change: RecordChange = { verb: 'delete', actor, before }
-    this.#guard(t, before.kind, change)
+    this.hooks.write.check(t, change)
     this.db.within(t).run('DELETE FROM kernel_record WHERE kind = ? AND id = ?', [before.kind, before.id])
     this.hooks.written.call(t, { change })
-  }
-
-  #guard(t: Tx, kind: string, change: RecordChange): void {
-    for (const name of [ANY_KIND, kind]) this.hooks.write.for(name).check(t, change)
   }
 }

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { Annotation, Route } from '../../contract/route.js'
 import { issueLine } from '../issue-text.js'
+import type { DeepReadonly } from '../table.js'
 
 /** A kind of annotation: its name with a major version, the schema of its data, and whether a route may have several. */
 export interface AnnotationKind<T> {
@@ -9,6 +10,9 @@ export interface AnnotationKind<T> {
   readonly schema: v.GenericSchema<unknown, T>
   readonly many?: true
 }
+
+/** The data of an annotation, as its schema describes it. */
+export type DataOf<S extends v.GenericSchema> = DeepReadonly<v.InferOutput<S>>
 
 type Annotated = Pick<Route<never>, 'with'>
 

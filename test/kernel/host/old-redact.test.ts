@@ -2,6 +2,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Redactors } from '../../../kernel/platform.js'
 import { definePlugin, type Plugin, type Redactor, surfaceOf } from '../../../kernel/plugin.js'
+import { fromVersionOne } from '../../../plugins/delivery/extensions/load/version-one.js'
 import { redaction } from '../../../plugins/index.js'
 import { bootBare as boot } from '../../harness/kernel.js'
 
@@ -14,9 +15,11 @@ const redactor: Redactor = {
 
 /** A plugin of `apiVersion: 1`, which tapped `redact` on the kernel where one of today contributes to a registry. */
 const old = (name: string, entries: () => readonly unknown[], replaces?: string): Plugin =>
-  definePlugin({ name, version: '1', ...(replaces ? { replaces } : {}) }).surface({
-    hooks: { redact: entries },
-  } as never)
+  fromVersionOne(
+    definePlugin({ name, version: '1', ...(replaces ? { replaces } : {}) }).surface({
+      hooks: { redact: entries },
+    } as never),
+  )
 
 test('a plugin that taps redact of apiVersion 1 replaces values', async () => {
   const svc = await boot({ plugins: [old('acme.quiet', () => [redactor])] })

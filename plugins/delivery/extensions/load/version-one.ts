@@ -1,9 +1,13 @@
-import type { Plugin, PluginKernel } from '../../../../kernel/plugin.js'
+import { Redactors } from '../../../../kernel/platform.js'
+import type { Contribute, Plugin, PluginKernel } from '../../../../kernel/plugin.js'
 import { annotated } from '../version-one/routes.js'
 import { readSources } from './sources.js'
 
-/** Removed hooks of the kernel. Only their first entry had an effect, and it never belonged to an extension. */
-const GONE = ['reply', 'encode']
+/**
+ * Removed hooks of the kernel. Of `reply` and `encode` only the first entry had an effect, and it never belonged to an extension;
+ * `redact` became a registry.
+ */
+const GONE = ['reply', 'encode', 'redact']
 
 /** Former members of the kernel, with their replacements. */
 const SUCCESSORS: Readonly<Record<string, string>> = {
@@ -18,11 +22,13 @@ const LISTED = 20
 
 /** Converts a plugin of `apiVersion = 1` to the current form. */
 export function fromVersionOne(plugin: Plugin): Plugin {
-  const { routes, hooks } = plugin.surface
+  const { routes, hooks, registries = [] } = plugin.surface
+  const { redact } = (hooks ?? {}) as { readonly redact?: Contribute<unknown>['entries'] }
   const surface = {
     ...plugin.surface,
     ...(routes && { routes: routes.map(annotated) }),
     ...(hooks && { hooks: Object.fromEntries(Object.entries(hooks).filter(([name]) => !GONE.includes(name))) }),
+    ...(redact && { registries: [...registries, { to: Redactors, entries: redact }] }),
   }
   return { ...plugin, surface, apply: kernel => plugin.apply(withoutFormer(kernel)) }
 }
