@@ -29,9 +29,9 @@ export function dropInsFor(host: Host, owner: string, store: Pick<Store, 'forget
     /** The reason why a plugin of that name must not run: disabled by the configuration, left out of this run, or safe mode. */
     whyNot: (own: string) => host.slots.whyNot(own) ?? host.slots.whyNoDropIn(),
     /** Whether the plugin is left out of this run because of earlier faults. */
-    isLeftOut: (own: string) => host.slots.isLeftOut(own),
+    isLeftOut: (own: string) => host.slots.leftOut.has(own),
     /** Ends the exclusion of a plugin whose code has changed. {@link put} starts it. */
-    retry: (own: string) => host.slots.retry(own),
+    retry: (own: string) => void host.slots.leftOut.delete(own),
     /**
      * Drops the tables of a removed plugin; resolves when they are gone from the disk. Safe to repeat. It does not queue behind
      * other changes, so that it works while the caller starts.

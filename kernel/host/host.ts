@@ -225,23 +225,21 @@ export class Host {
       const failed = plugin.provides ? this.#optional.provided(plugin.provides.id) : []
       this.slots.become(name, { status: 'active' })
       this.#held.end(name)
-      for (const { holder, error } of failed) await this.#failTap(slot, holder, error, change)
+      for (const { holder, error } of failed) {
+        if (!slot.scope) break
+        const failing = this.#lacking(error) ?? this.slots.get(holder)
+        if (failing?.scope) await this.#fail(failing, error, change)
+      }
     } catch (error) {
-      // A missing hook that the replaced plugin has is the fault of the replacement, not of the plugin that taps it.
-      const lacking = error instanceof MissingHook ? this.slots.replacementOf(error.token) : undefined
+      const lacking = this.#lacking(error)
       await this.#fail(lacking ?? slot, error, change)
       if (lacking) await this.#leave(slot, change)
     }
   }
 
-  /**
-   * A running plugin could not tap a provider that has just started. The tapping plugin fails, unless the provider is a replacement
-   * that lacks the hook: then that fails.
-   */
-  async #failTap(provider: Slot, holder: string, error: unknown, change: Changing): Promise<void> {
-    const lacks = error instanceof MissingHook && provider.by !== undefined && provider.displaced !== undefined
-    const failing = lacks ? provider : this.slots.get(holder)
-    if (failing?.scope) await this.#fail(failing, error, change)
+  /** A hook that the replaced plugin has and its replacement lacks is the fault of the replacement, not of the plugin that taps it. */
+  #lacking(error: unknown): Slot | undefined {
+    return error instanceof MissingHook ? this.slots.replacementOf(error.token) : undefined
   }
 
   /** Runs the checks that need no start. @throws the reason for a refusal */

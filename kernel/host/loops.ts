@@ -2,7 +2,7 @@ import type { Clock, Ids, Scope } from '../contract/basics.js'
 import { Collected } from '../contract/bound.js'
 import type { Report } from '../contract/hook.js'
 import { collected, type KernelHooks, kernelTapper } from '../hooks/kernel-hooks.js'
-import { backoff } from '../kit/backoff.js'
+import { pause } from '../kit/backoff.js'
 
 /** Milliseconds that a loop has to run for its back-off to begin anew. */
 const STEADY_MS = 60_000
@@ -43,12 +43,7 @@ export function keepRunning(
         report({ owner, hook: `service ${name}`, error })
       }
       attempt = clock.monotonic() - began > STEADY_MS ? 1 : attempt + 1
-      await clock
-        .sleep(
-          backoff(attempt, () => ids.random()),
-          scope.signal,
-        )
-        .catch(() => {})
+      await pause({ clock, ids }, attempt, scope.signal)
     }
   }
   const running = loop()

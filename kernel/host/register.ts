@@ -1,9 +1,8 @@
-import { type Bound, type BoundOwned, Collected } from '../contract/bound.js'
+import { type BoundRoute, Collected } from '../contract/bound.js'
 import type { Hook, Tapper } from '../contract/hook.js'
 import type { Route } from '../contract/route.js'
 import type { Db } from '../contract/storage.js'
-import type { Service, Surface, Tap } from '../contract/surface.js'
-import type { RegistryToken } from '../contract/token.js'
+import type { Surface, Tap } from '../contract/surface.js'
 import { type KernelHooks, tapKernel } from '../hooks/kernel-hooks.js'
 import type { OwnedTapper } from './options.js'
 
@@ -21,28 +20,21 @@ export function register<S>(
   serviceOf: (tokenId: string) => unknown,
 ): void {
   const { owner, scope } = tapper
-  const contribute = <T>(to: RegistryToken<T>, entries: readonly T[] | undefined) => {
-    if (entries && entries.length > 0) hooks.collect.for(to.registry).tap(tapper, () => entries)
+  const bind = <T>(entries: readonly T[] = []) => entries.map(entry => ({ scope, self: ownService, entry }))
+  const entries: Readonly<Record<keyof typeof Collected, readonly unknown[] | undefined>> = {
+    kinds: surface.kinds,
+    commands: surface.commands,
+    settings: surface.settings,
+    secrets: surface.secrets?.map(of => of(ownService)),
+    routes: surface.routes?.map((route): BoundRoute => ({ owner, route: route as Route, self: ownService })),
+    services: bind(surface.services),
+    reconcilers: bind(surface.reconcilers),
+    owned: bind(surface.owned).map(one => ({ ...one, db })),
   }
-  contribute(Collected.kinds, surface.kinds)
-  contribute(Collected.commands, surface.commands)
-  contribute(Collected.settings, surface.settings)
-  contribute(
-    Collected.secrets,
-    surface.secrets?.map(of => of(ownService)),
-  )
-  contribute(
-    Collected.routes,
-    surface.routes?.map(route => ({ owner, route: route as Route, self: ownService })),
-  )
-  const bind = <T>(entries: readonly T[] | undefined) => entries?.map(entry => ({ scope, self: ownService, entry }))
-  contribute(Collected.services, bind(surface.services) as readonly Bound<Service<unknown>>[])
-  contribute(Collected.reconcilers, bind(surface.reconcilers))
-  const owned = bind(surface.owned) as readonly Bound<BoundOwned['entry']>[] | undefined
-  contribute(
-    Collected.owned,
-    owned?.map(one => ({ ...one, db })),
-  )
+  for (const [name, { registry }] of Object.entries(Collected)) {
+    const mine = entries[name as keyof typeof Collected] ?? []
+    if (mine.length > 0) hooks.collect.for(registry).tap(tapper, () => mine)
+  }
   for (const { phase, run } of surface.quiesce ?? [])
     hooks.quiesce.for(phase).tap(tapper, () => [signal => run(ownService, signal)])
   for (const { registry, entry } of surface.declares ?? []) if (entry) hooks.collect.for(registry).expect(entry)

@@ -63,10 +63,11 @@ export class Slots {
   /** False during the boot, when starts are not announced as changes. */
   booted = false
 
-  readonly #leftOut: Map<string, string>
+  /** Plugins that are left out of this run, with the reason; one whose code has changed is removed. */
+  readonly leftOut: Map<string, string>
 
   constructor(private readonly options: SlotOptions) {
-    this.#leftOut = new Map(options.leftOut)
+    this.leftOut = new Map(options.leftOut)
   }
 
   get(name: string): Slot | undefined {
@@ -165,15 +166,7 @@ export class Slots {
 
   whyNot(name: string): string | undefined {
     if (this.options.disabled.includes(name)) return 'plugins.disabled names it'
-    return this.#leftOut.get(name) ?? (isDropIn(name) ? this.whyNoDropIn() : undefined)
-  }
-
-  isLeftOut(name: string): boolean {
-    return this.#leftOut.has(name)
-  }
-
-  retry(name: string): void {
-    this.#leftOut.delete(name)
+    return this.leftOut.get(name) ?? (isDropIn(name) ? this.whyNoDropIn() : undefined)
   }
 
   whyNoDropIn(): string | undefined {

@@ -3,7 +3,7 @@ import type { Awaitable } from '../contract/basics.js'
 import type { ReplyOf, RouteRequest } from '../contract/route.js'
 import { type Annotation, type Method, type Route, routeOf } from '../contract/route.js'
 import { type CliArgument, type CliView, cli, type RouteCli } from './annotations/cli.js'
-import { type ThrownError, throws } from './annotations/describe.js'
+import { type ThrownError, throws } from './annotations/index.js'
 import { type Column, type Item, type Member, type ShowMore, show } from './annotations/show.js'
 
 type Schema = v.GenericSchema

@@ -2,6 +2,7 @@ import fs, { constants, fstatSync, type Stats } from 'node:fs'
 import { promisify } from 'node:util'
 import type { Awaitable } from '../contract/basics.js'
 import { defineErrors, Fault, messageOf } from '../contract/errors.js'
+import { codeOf } from './system-calls.js'
 
 /** Errors of files that cannot be read; each text names the path. */
 export const FileErrors = defineErrors({
@@ -153,8 +154,6 @@ export function unreadable(file: string, error: unknown): Fault {
   const next = `check that ${file} is a file that you may read`
   return FileErrors.file_unreadable(`${file} cannot be read: ${messageOf(error)}`, { next, cause: error })
 }
-
-const codeOf = (error: unknown): string => String((error as NodeJS.ErrnoException).code)
 
 /** Calls of the file system, for synchronous or asynchronous callers; errors carry the system's `code`. */
 export interface FileCalls {

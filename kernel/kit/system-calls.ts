@@ -31,5 +31,7 @@ export function lastError(): string {
 const UNSUPPORTED = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL', 'ENOLCK']
 
 /** Whether a call failed because the file system lacks the feature. */
-export const isUnsupported = (error: unknown): boolean =>
-  UNSUPPORTED.includes(String((error as NodeJS.ErrnoException | undefined)?.code))
+export const isUnsupported = (error: unknown): boolean => UNSUPPORTED.includes(codeOf(error))
+
+/** Code of a system error, such as `ENOENT`; `undefined` as text for any other error. */
+export const codeOf = (error: unknown): string => String((error as NodeJS.ErrnoException | undefined)?.code)

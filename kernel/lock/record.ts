@@ -15,7 +15,7 @@ import { join } from 'node:path'
 import { Fault } from '../contract/errors.js'
 import { systemIds } from '../ids.js'
 import { openRegularFileSync, readRegularFileSync } from '../kit/read-file.js'
-import { isUnsupported } from '../kit/system-calls.js'
+import { codeOf, isUnsupported } from '../kit/system-calls.js'
 import { clip } from '../kit/text.js'
 
 /** The holder as written in `daemon.lock`: for people and error texts, never for a decision. */
@@ -163,7 +163,3 @@ export function attempt<T>(what: string, fn: () => T): T {
 }
 
 const home = (error: unknown): string => (error as NodeJS.ErrnoException & { dest?: string }).dest ?? 'the home'
-
-export function codeOf(error: unknown): string {
-  return String((error as NodeJS.ErrnoException).code)
-}

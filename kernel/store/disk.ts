@@ -5,7 +5,7 @@ import type { Awaitable } from '../contract/basics.js'
 import type { Room } from '../contract/storage.js'
 import { replacing } from '../kit/durable-file.js'
 import { FileErrors, type OpenFileOptions, openRegularFile, runAsync } from '../kit/read-file.js'
-import { errnoOf } from './error.js'
+import { codeOf } from '../kit/system-calls.js'
 import { type Exclusion, excludeOthers } from './exclusion.js'
 import { noReserve, syncing, writeAll } from './room.js'
 
@@ -113,7 +113,7 @@ export async function missing<V>(found: Promise<V>): Promise<V | undefined> {
   try {
     return await found
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return undefined
+    if (codeOf(error) === 'ENOENT') return undefined
     throw error
   }
 }

@@ -3,9 +3,10 @@ import fs from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import vm from 'node:vm'
+import { messageOf } from '../contract/errors.js'
 import type { SqlValue } from '../contract/storage.js'
 import { clip } from '../kit/text.js'
-import { reasonOf, StoreError } from './error.js'
+import { StoreError } from './error.js'
 import { type FileEvents, FileWatcher, type Heap } from './file-watcher.js'
 import { SQLITE_PIN, type SqlitePin } from './sqlite-pin.js'
 import { type Imports, type Instance, WebAssembly } from './wasm.js'
@@ -120,7 +121,7 @@ function growing(image: Uint8Array): Uint8Array {
 /** An error of SQLite, with a code of this program. */
 export function sqlError(thrown: unknown, sql: string): StoreError {
   if (thrown instanceof StoreError) return thrown
-  const reason = reasonOf(thrown)
+  const reason = messageOf(thrown)
   const code = reason.includes('constraint failed') ? 'constraint_failed' : 'sql_failed'
   return new StoreError(code, reason, `check the statement: ${clip(sql.trim(), 200)}`, thrown)
 }

@@ -11,13 +11,3 @@ export class StoreError extends Error {
     super(message, cause === undefined ? undefined : { cause })
   }
 }
-
-/** Text of anything thrown; sql.js throws strings as well. */
-export function reasonOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown)
-}
-
-/** The `code` of a system error, such as ENOENT. */
-export function errnoOf(thrown: unknown): string | undefined {
-  return thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : undefined
-}

@@ -1,11 +1,11 @@
 import path from 'node:path'
-import { Fault } from '../contract/errors.js'
+import { Fault, messageOf } from '../contract/errors.js'
 import type { Db, Room, StoreStatus } from '../contract/storage.js'
 import { isUnsupported } from '../kit/system-calls.js'
 import { Core, DbHandle } from './db.js'
 import { type Disk, missing, readWhole, replaceFile, systemDisk, type WholeOptions } from './disk.js'
 import { type Engine, type EngineOptions, loadEngine, type SqliteDatabase } from './engine.js'
-import { reasonOf, StoreError } from './error.js'
+import { StoreError } from './error.js'
 import { exclude } from './exclusion.js'
 import { type Mark, seal } from './mark.js'
 import { Migrations } from './migrations.js'
@@ -133,7 +133,7 @@ async function open(options: StoreOptions): Promise<Store> {
     const hint = isUnsupported(error)
       ? 'its file system does not sync or write files as a database requires: choose a home on a local disk with SVC_HOME'
       : 'check that the folder exists, belongs to you and has free space'
-    throw new StoreError('store_open_failed', `${options.path} cannot be opened: ${reasonOf(error)}`, hint, error)
+    throw new StoreError('store_open_failed', `${options.path} cannot be opened: ${messageOf(error)}`, hint, error)
   }
 }
 

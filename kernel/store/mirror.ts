@@ -1,8 +1,8 @@
 import { turn } from '../clock.js'
-import { Fault } from '../contract/errors.js'
+import { Fault, messageOf } from '../contract/errors.js'
 import type { Room } from '../contract/storage.js'
 import type { Disk } from './disk.js'
-import { reasonOf, StoreError } from './error.js'
+import { StoreError } from './error.js'
 import type { FileEvents, FilePart } from './file-watcher.js'
 import { type Mark, MarkFinder } from './mark.js'
 import type { Note } from './note.js'
@@ -187,7 +187,7 @@ export class Mirror implements FileEvents {
     if (this.failure !== undefined) return
     const hint = 'free space or repair the disk, then start the daemon again; it recovers what was acknowledged'
     const next = cause instanceof Fault && cause.next !== undefined ? cause.next : hint
-    const text = `the database can no longer be written to: ${reasonOf(cause)}`
+    const text = `the database can no longer be written to: ${messageOf(cause)}`
     this.failure = new StoreError('store_failed', text, next, cause)
     this.#steps = []
     this.#progress.fail(this.failure)

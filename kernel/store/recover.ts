@@ -1,5 +1,6 @@
+import { messageOf } from '../contract/errors.js'
 import type { Engine, SqliteDatabase } from './engine.js'
-import { reasonOf, StoreError } from './error.js'
+import { StoreError } from './error.js'
 import { isSealed, type Mark, missingFrom } from './mark.js'
 
 /** A database as read from the disk. */
@@ -68,6 +69,6 @@ export function recover(engine: Engine, files: Image): SqliteDatabase {
     return db
   } catch (error) {
     db.close()
-    throw storeDamaged(reasonOf(error), error)
+    throw storeDamaged(messageOf(error), error)
   }
 }

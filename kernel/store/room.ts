@@ -1,8 +1,10 @@
 import { systemClock } from '../clock.js'
 import type { Awaitable } from '../contract/basics.js'
+import { messageOf } from '../contract/errors.js'
 import type { Room } from '../contract/storage.js'
+import { codeOf } from '../kit/system-calls.js'
 import type { Disk } from './disk.js'
-import { errnoOf, reasonOf, StoreError } from './error.js'
+import { StoreError } from './error.js'
 
 /** Milliseconds between two attempts of a write on a full disk. */
 const AGAIN_MS = 100
@@ -12,7 +14,7 @@ export const noReserve: Room = { spend: () => false, again: () => systemClock().
 
 /** Whether a call failed for lack of space and may be repeated; see {@link syncing}. */
 export function isFull(thrown: unknown): boolean {
-  return ['ENOSPC', 'EDQUOT'].includes(errnoOf(thrown) ?? '')
+  return ['ENOSPC', 'EDQUOT'].includes(codeOf(thrown))
 }
 
 /**
@@ -23,13 +25,13 @@ export async function syncing(sync: () => Promise<void>): Promise<void> {
   try {
     await sync()
   } catch (error) {
-    throw new Error(reasonOf(error), { cause: error })
+    throw new Error(messageOf(error), { cause: error })
   }
 }
 
 /** @returns StoreError `disk_full`, for work that is not acknowledged because a write finds no space */
 export function diskFull(what: string, cause?: unknown): StoreError {
-  const why = cause === undefined ? '' : `: ${reasonOf(cause)}`
+  const why = cause === undefined ? '' : `: ${messageOf(cause)}`
   return new StoreError('disk_full', `${what}, the disk is full${why}`, 'free some space', cause)
 }
 

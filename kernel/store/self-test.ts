@@ -1,5 +1,6 @@
+import { messageOf } from '../contract/errors.js'
 import type { Engine } from './engine.js'
-import { reasonOf, StoreError } from './error.js'
+import { StoreError } from './error.js'
 import { Mirror, type MirrorDisk } from './mirror.js'
 import { Note, readNote } from './note.js'
 import { recover, seedImage } from './recover.js'
@@ -19,7 +20,7 @@ export async function selfTest(engine: Engine): Promise<void> {
   try {
     await proveMirror(engine)
   } catch (error) {
-    const message = `the mirror of the database does not receive the writes of SQLite (${reasonOf(error)}); nothing was opened`
+    const message = `the mirror of the database does not receive the writes of SQLite (${messageOf(error)}); nothing was opened`
     const hint = 'install this program and sql.js again; for another version of sql.js run `npm run sqljs:pin`'
     throw new StoreError('sqlite_self_test', message, hint, error)
   }

@@ -1,4 +1,4 @@
-import { backoff } from '../../../kernel/kit/backoff.js'
+import { pause } from '../../../kernel/kit/backoff.js'
 import { type Awaitable, type EventType, type Scope, turn } from '../../../kernel/plugin.js'
 import type { DurableCursor, EventFilter, GapEvent, StoredEvent } from './api.js'
 import type { EventLog } from './log.js'
@@ -107,7 +107,6 @@ export class Consumer {
 
   /** False when the consumer has ended, or the event has become too old to retry. */
   async #hand(event: StoredEvent): Promise<boolean> {
-    const { clock, ids } = this.log
     for (let attempt = 1; !this.#ended; attempt++) {
       try {
         await this.fn(event)
@@ -115,8 +114,7 @@ export class Consumer {
         // Reports the 1st, 2nd, 4th, 8th … failure: one that lasts for days must not crowd out other faults.
         if (Number.isInteger(Math.log2(attempt))) this.#report(`event ${event.name}`, error)
         if (this.cursor !== undefined) {
-          const wait = backoff(attempt, () => ids.random())
-          await clock.sleep(wait, this.scope.signal).catch(() => {})
+          await pause(this.log, attempt, this.scope.signal)
           if (event.at < this.#oldest) return false
           continue
         }

@@ -46,7 +46,7 @@ export interface Journal {
 
 /** Options of a journal. */
 export interface OpenOptions {
-  /** Opens a damaged journal too: its intact records can be read, and nothing can be appended. Default true. */
+  /** Opens a damaged journal too: its intact records can be read, and nothing can be appended. Default for plugins: true. */
   readonly intact?: boolean
   /** Minimum size of a file before the next write begins another one; default 8 MiB. */
   readonly segmentBytes?: number

@@ -11,11 +11,11 @@ import {
   syncing,
   writeAll,
 } from '../../../kernel/platform.js'
-import { turn } from '../../../kernel/plugin.js'
+import { type Clock, systemClock, type Timer, turn } from '../../../kernel/plugin.js'
 import type { Journal, JournalRecord } from './api.js'
 import { IntactJournal } from './intact.js'
 import { type Mark, markFile, writeMark } from './mark.js'
-import type { JournalOptions, Timers } from './open.js'
+import type { JournalOptions } from './open.js'
 import { type Batch, encodeBatch } from './record.js'
 import { journalFailed, Segment } from './segment.js'
 
@@ -29,7 +29,7 @@ export class OpenJournal implements Journal {
   last: number
   damage: StoreError | undefined
   readonly #intact = new Map<Segment, IntactJournal>()
-  readonly #timers: Timers
+  readonly #clock: Pick<Clock, 'timeout'>
   /** Handle of the newest file, once it is written to. */
   #handle: number | undefined
   /** The mark file, once it records an unclean state. */
@@ -39,7 +39,7 @@ export class OpenJournal implements Journal {
   readonly #written: Progress
   readonly #synced: Progress
   #syncGoal = 0
-  #timer: unknown
+  #timer: Timer | undefined
   /** Serializes syncs and changes of file. */
   readonly #exclusive = new Serial()
   #failure: StoreError | undefined
@@ -54,7 +54,7 @@ export class OpenJournal implements Journal {
   ) {
     const what = `the journal ${options.dir} cannot be written`
     this.#patience = new Patience(options.room ?? noReserve, what, stalled => this.#synced.refuse(stalled))
-    this.#timers = options.timers ?? (globalThis as unknown as Timers)
+    this.#clock = options.clock ?? systemClock()
     this.generation = found.generation
     this.last = found.last
     this.#written = new Progress(found.last)
@@ -77,7 +77,7 @@ export class OpenJournal implements Journal {
     this.last = batch.last
     this.#pending.push(batch)
     if (options.sync === true) this.#syncGoal = batch.last
-    else this.#timer ??= this.#timers.setTimeout(() => this.#late(), this.options.syncDelayMs ?? DEFAULT_SYNC_DELAY_MS)
+    else this.#timer ??= this.#clock.timeout(this.options.syncDelayMs ?? DEFAULT_SYNC_DELAY_MS, () => this.#late())
     if (!this.#writing) void this.#write()
     return payloads.map((_, i) => batch.first + i)
   }
@@ -258,7 +258,7 @@ export class OpenJournal implements Journal {
   }
 
   #stopTimer(): void {
-    if (this.#timer !== undefined) this.#timers.clearTimeout(this.#timer)
+    this.#timer?.cancel()
     this.#timer = undefined
   }
 

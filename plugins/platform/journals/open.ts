@@ -8,32 +8,23 @@ import {
   syncing,
   systemDisk,
 } from '../../../kernel/platform.js'
-import type { Room } from '../../../kernel/plugin.js'
-import type { Journal } from './api.js'
+import type { Clock, Room } from '../../../kernel/plugin.js'
+import type { Journal, OpenOptions } from './api.js'
 import { IntactJournal } from './intact.js'
 import { OpenJournal } from './journal.js'
 import { type Mark, readMark, writeMark } from './mark.js'
 import { journalDamaged, journalFailed, Segment } from './segment.js'
 
-/** Timers for the delay of syncs; default: the system's. */
-export interface Timers {
-  readonly setTimeout: (fn: () => void, ms: number) => unknown
-  readonly clearTimeout: (handle: unknown) => void
-}
-
-export interface JournalOptions {
+export interface JournalOptions extends OpenOptions {
   /** The journal's own folder; created when missing. */
   readonly dir: string
   readonly disk?: Disk
   /** How writes behave on a full disk; without it there is no reserve. */
   readonly room?: Room
-  /** Opens a damaged journal too: its intact records can be read, and nothing can be appended. */
-  readonly intact?: boolean
-  readonly timers?: Timers
+  /** For the delay of syncs; default: the system's. */
+  readonly clock?: Pick<Clock, 'timeout'>
   /** Maximum milliseconds until an append is synced; default 50. */
   readonly syncDelayMs?: number
-  /** Minimum size of a file before the next write begins another one; default 8 MiB. */
-  readonly segmentBytes?: number
 }
 
 /** Space for a mark. */

@@ -1,4 +1,4 @@
-import type { Consumer, DiskSpace, PluginKernel, Timer } from '../../../kernel/plugin.js'
+import type { Consumer, DiskSpace, PluginKernel } from '../../../kernel/plugin.js'
 import type { JournalsApi } from './api.js'
 import { openJournal } from './open.js'
 
@@ -9,14 +9,10 @@ export class JournalsService {
   /** The API for one plugin: its journals are closed with its scope. */
   for({ scope }: Consumer): JournalsApi {
     const { home, clock, needs } = this.kernel
-    const timers = {
-      setTimeout: (fn: () => void, ms: number) => clock.timeout(ms, fn),
-      clearTimeout: (timer: unknown) => (timer as Timer).cancel(),
-    }
     return {
       open: async (path, options) => {
         const dir = home.path(...path)
-        const journal = await openJournal({ intact: true, ...options, dir, timers, room: needs.disk.room })
+        const journal = await openJournal({ intact: true, ...options, dir, clock, room: needs.disk.room })
         journal.close = scope.defer(`journal ${path.join('/')}`, journal.close.bind(journal))
         return journal
       },

@@ -1,4 +1,4 @@
-import { backoff } from '../../../kernel/kit/backoff.js'
+import { pause } from '../../../kernel/kit/backoff.js'
 import type { BoundOwned } from '../../../kernel/platform.js'
 import { type Clock, type Db, type Ids, type Scope, turn } from '../../../kernel/plugin.js'
 import { cursors, last, prune, tombstones } from './tables.js'
@@ -65,7 +65,7 @@ export class Stream {
   }
 
   async #run(): Promise<void> {
-    const { clock, ids, report } = this.world
+    const { report } = this.world
     // The sweep must not delay the start.
     await turn()
     for (let failures = 0; this.#again && !this.isOver; ) {
@@ -75,12 +75,7 @@ export class Stream {
       failures++
       // Reports the 1st, 2nd, 4th, 8th … failure: one that lasts for days must not crowd out other faults.
       if (Number.isInteger(Math.log2(failures))) for (const error of errors) report(this.owner, error)
-      await clock
-        .sleep(
-          backoff(failures, () => ids.random()),
-          this.#end.signal,
-        )
-        .catch(() => {})
+      await pause(this.world, failures, this.#end.signal)
       this.#again = true
     }
   }

@@ -1,20 +1,26 @@
 import { stat } from 'node:fs/promises'
+import { column, type RowOf, table } from '../../../kernel/kit/table.js'
 import type { Db, Inherited } from '../../../kernel/plugin.js'
 import type { CgroupLocation } from './cgroup.js'
 import { idsOf, inspectProcess } from './inspect.js'
 import { numberIn } from './mark.js'
 import { homeNumber } from './marking.js'
 
-/** The row of a running process, by which the next daemon finds leftovers of this one. */
-export interface ProcessRow {
-  readonly pid: number
-  /** See {@link ProcessHandle.startTime}. */
-  readonly startTime: string
-  readonly group: number
+const { integer, text } = column
+
+const processes = table('kernel_process', {
+  pid: integer(),
+  start_time: text().as('startTime'),
+  pgid: integer().as('group'),
   /** The plugin that it was started for. */
-  readonly owner: string
-  readonly label: string
-}
+  owner: text(),
+  label: text(),
+})
+
+const meta = table('kernel_meta', { key: text(), value: text() })
+
+/** The row of a running process, by which the next daemon finds leftovers of this one. */
+export type ProcessRow = RowOf<typeof processes>
 
 /** The store of the rows; both writes are durable when they resolve. */
 export interface ProcessTable {
@@ -42,26 +48,9 @@ export const processTables: Inherited = {
 /** The running processes of this home, stored in the database so that the next start finds those that a crash left. */
 export function processTable(db: Db): ProcessTable {
   return {
-    add: row =>
-      db.tx(t => {
-        t.run('INSERT OR REPLACE INTO kernel_process (pid, start_time, pgid, owner, label) VALUES (?, ?, ?, ?, ?)', [
-          row.pid,
-          row.startTime,
-          row.group,
-          row.owner,
-          row.label,
-        ])
-      }),
-    remove: (pid, startTime) =>
-      db.tx(t => {
-        t.run('DELETE FROM kernel_process WHERE pid = ? AND start_time = ?', [pid, startTime])
-      }),
-    list: () =>
-      db
-        .all<{ pid: number; start_time: string; pgid: number; owner: string; label: string }>(
-          'SELECT * FROM kernel_process',
-        )
-        .map(({ start_time, pgid, ...rest }): ProcessRow => ({ ...rest, startTime: start_time, group: pgid })),
+    add: row => db.tx(t => processes.replace(t, row)),
+    remove: (pid, startTime) => db.tx(t => void processes.delete(t, { pid, startTime })),
+    list: () => processes.all(db),
   }
 }
 
@@ -72,23 +61,18 @@ export function processTable(db: Db): ProcessTable {
 export async function homeIdentity(db: Db, root: string, make: () => string): Promise<string> {
   const { dev, ino } = await stat(root)
   const folderId = `${dev.toString(16)}.${ino.toString(16)}`
-  const found = db.get<{ value: string }>("SELECT value FROM kernel_meta WHERE key = 'home_id'")
+  const found = meta.get(db, { key: 'home_id' })
   if (found) return `${found.value}.${folderId}`
   const value = make()
-  await db.tx(t => {
-    t.run("INSERT INTO kernel_meta (key, value) VALUES ('home_id', ?)", [value])
-  })
+  await db.tx(t => meta.insert(t, { key: 'home_id', value }))
   return `${value}.${folderId}`
 }
 
 /** The home's cgroup, stored in the database: the next daemon may run in another cgroup, and must find the leftovers of a crash. */
 export function cgroupPlace(db: Db): CgroupLocation {
   return {
-    get: () => db.get<{ value: string }>("SELECT value FROM kernel_meta WHERE key = 'cgroup'")?.value,
-    set: dir =>
-      db.tx(t => {
-        t.run("INSERT OR REPLACE INTO kernel_meta (key, value) VALUES ('cgroup', ?)", [dir])
-      }),
+    get: () => meta.get(db, { key: 'cgroup' })?.value,
+    set: dir => db.tx(t => meta.replace(t, { key: 'cgroup', value: dir })),
   }
 }
 

@@ -1,10 +1,7 @@
 import { backoff } from '../../../kernel/kit/backoff.js'
 import {
-  type Clock,
-  type Db,
-  type Ids,
   messageOf,
-  type Records,
+  type PluginKernel,
   type Report,
   type StoredRecord,
   type Timer,
@@ -21,11 +18,7 @@ const LOOK = 50
 const PASS_MS = 5000
 const DEGRADED_AFTER = 3
 
-export interface LoopContext {
-  readonly records: Records
-  readonly db: Pick<Db, 'durable'>
-  readonly clock: Clock
-  readonly ids: Ids
+export interface LoopContext extends Pick<PluginKernel, 'records' | 'db' | 'clock' | 'ids'> {
   readonly report: Report
   /** Called when keys are no longer pending. */
   readonly wake: () => void

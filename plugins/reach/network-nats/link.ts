@@ -18,7 +18,7 @@ import {
   tokenAuthenticator,
   usernamePasswordAuthenticator,
 } from '@nats-io/transport-node'
-import { backoff } from '../../../kernel/kit/backoff.js'
+import { pause } from '../../../kernel/kit/backoff.js'
 import { Feed } from '../../../kernel/kit/feed.js'
 import { messageOf } from '../../../kernel/plugin.js'
 import { explained } from './explain.js'
@@ -113,7 +113,7 @@ export class Link {
 
   /** Reconnects with back-off whenever the connection ends. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, ids, log } = this.kernel
+    const { clock, log } = this.kernel
     for (let attempt = 1; !signal.aborted; attempt++) {
       const startedAt = clock.monotonic()
       this.#isOfUse = false
@@ -125,12 +125,7 @@ export class Link {
         log.debug('the NATS server is not reachable', { error: messageOf(error) })
       }
       if (this.#isOfUse || clock.monotonic() - startedAt > LIVED_MS) attempt = 1
-      await clock
-        .sleep(
-          backoff(attempt, () => ids.random(), RETRY),
-          signal,
-        )
-        .catch(() => {})
+      await pause(this.kernel, attempt, signal, RETRY)
     }
     await this.#outbound.save()
   }
@@ -245,7 +240,7 @@ export class Link {
     connection: NatsConnection,
     signal: AbortSignal,
   ): Promise<void> {
-    const { clock, ids } = this.kernel
+    const { clock } = this.kernel
     for (let attempt = 1; !signal.aborted; attempt++) {
       try {
         for (const { channel } of shared)
@@ -255,12 +250,7 @@ export class Link {
       } catch (error) {
         if (!(error instanceof JetStreamApiError) || !isFull(error)) throw error
         this.state = { state: 'full', server: connection.getServer(), error: error.message, since: clock.now() }
-        await clock
-          .sleep(
-            backoff(attempt, () => ids.random(), RETRY),
-            signal,
-          )
-          .catch(() => {})
+        await pause(this.kernel, attempt, signal, RETRY)
       }
     }
   }

@@ -75,20 +75,23 @@ interface Appended {
 }
 
 /** Timers in turns of the event loop. */
-const timers = {
-  setTimeout: (fn: () => void) => {
-    const timer = { gone: false }
+const clock = {
+  timeout: (_ms: number, fn: () => void) => {
+    let gone = false
     const wait = (turns: number): void => {
-      setImmediate(() => (turns > 0 ? wait(turns - 1) : timer.gone || fn()))
+      setImmediate(() => (turns > 0 ? wait(turns - 1) : gone || fn()))
     }
     wait(5)
-    return timer
+    return {
+      cancel: () => {
+        gone = true
+      },
+    }
   },
-  clearTimeout: (timer: unknown) => Object.assign(timer as object, { gone: true }),
 }
 
 export function openSmall(disk: Disk): Promise<Journal> {
-  return openJournal({ dir: JOURNAL, disk, timers, segmentBytes: 6000 })
+  return openJournal({ dir: JOURNAL, disk, clock, segmentBytes: 6000 })
 }
 
 const journal: Subject<Appended> = {

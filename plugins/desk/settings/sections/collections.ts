@@ -1,5 +1,5 @@
 import type * as v from 'valibot'
-import type { ThrownError } from '../../../../kernel/kit/annotations/describe.js'
+import type { ThrownError } from '../../../../kernel/kit/annotations/index.js'
 import { parseSecretRef } from '../../../../kernel/kit/secret-ref.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import {

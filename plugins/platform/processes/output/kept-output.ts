@@ -12,77 +12,66 @@ export function keep<K extends Keeper>(stream: Readable, keeper: K): K {
   return keeper
 }
 
-/** The beginning of an output up to a limit, in whole characters. */
-export class OutputStart implements Keeper {
-  readonly #chunks: Buffer[] = []
-  #bytes = 0
-  #truncated = false
+/** A part of an output, up to a limit. */
+class Kept {
+  protected readonly chunks: Buffer[] = []
+  protected bytes = 0
+  /** Whether there was more. */
+  truncated = false
 
   /** @param limit bytes that are kept */
-  constructor(private readonly limit: number) {}
+  constructor(protected readonly limit: number) {}
+}
 
-  get truncated(): boolean {
-    return this.#truncated
-  }
-
+/** The beginning of an output up to a limit, in whole characters. */
+export class OutputStart extends Kept implements Keeper {
   push(chunk: Buffer): void {
-    const room = this.limit - this.#bytes
-    if (chunk.length > room) this.#truncated = true
+    const room = this.limit - this.bytes
+    if (chunk.length > room) this.truncated = true
     if (room <= 0) return
     // A copy: a slice would keep the whole chunk in memory.
     const kept = chunk.length > room ? Buffer.from(chunk.subarray(0, room)) : chunk
-    this.#chunks.push(kept)
-    this.#bytes += kept.length
+    this.chunks.push(kept)
+    this.bytes += kept.length
   }
 
   text(): string {
-    const all = Buffer.concat(this.#chunks)
-    return this.#truncated ? new StringDecoder('utf8').write(all) : all.toString('utf8')
+    const all = Buffer.concat(this.chunks)
+    return this.truncated ? new StringDecoder('utf8').write(all) : all.toString('utf8')
   }
 }
 
 /** The end of an unbounded output: bytes beyond the limit are dropped at the front, at a character boundary. */
-export class OutputEnd implements Keeper {
-  readonly #chunks: Buffer[] = []
-  #bytes = 0
-  #truncated = false
-
-  /** @param limit bytes that are kept */
-  constructor(private readonly limit: number) {}
-
-  get truncated(): boolean {
-    return this.#truncated
-  }
-
+export class OutputEnd extends Kept implements Keeper {
   push(chunk: Buffer): void {
-    this.#chunks.push(chunk)
-    this.#bytes += chunk.length
-    while (this.#bytes > this.limit) {
-      const first = this.#chunks[0]!
-      const excess = this.#bytes - this.limit
-      this.#truncated = true
+    this.chunks.push(chunk)
+    this.bytes += chunk.length
+    while (this.bytes > this.limit) {
+      const first = this.chunks[0]!
+      const excess = this.bytes - this.limit
+      this.truncated = true
       if (first.length <= excess) {
-        this.#chunks.shift()
-        this.#bytes -= first.length
+        this.chunks.shift()
+        this.bytes -= first.length
       } else {
-        this.#chunks[0] = first.subarray(excess)
-        this.#bytes -= excess
+        this.chunks[0] = first.subarray(excess)
+        this.bytes -= excess
       }
     }
     // Many small chunks cost more than their bytes.
-    if (this.#chunks.length > 1024) this.#chunks.splice(0, this.#chunks.length, Buffer.concat(this.#chunks))
+    if (this.chunks.length > 1024) this.chunks.splice(0, this.chunks.length, Buffer.concat(this.chunks))
   }
 
   /** Like {@link text}, without the end of a line whose beginning is gone: the rest of a cut secret would not be recognized. */
   lines(): string {
     const text = this.text()
-    return this.#truncated ? text.slice(text.indexOf('\n') + 1 || text.length) : text
+    return this.truncated ? text.slice(text.indexOf('\n') + 1 || text.length) : text
   }
 
   text(): string {
-    const all = Buffer.concat(this.#chunks)
+    const all = Buffer.concat(this.chunks)
     let start = 0
-    if (this.#truncated) while (start < 4 && start < all.length && (all[start]! & 0xc0) === 0x80) start++
+    if (this.truncated) while (start < 4 && start < all.length && (all[start]! & 0xc0) === 0x80) start++
     return all.toString('utf8', start)
   }
 }

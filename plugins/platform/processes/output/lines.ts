@@ -38,7 +38,8 @@ export interface LineReader {
 export async function readLines(stream: Readable, reader: LineReader): Promise<void> {
   const splitter = new LineSplitter(reader.lineBytes)
   const pace = new Pace(reader.junk)
-  const slice = new Slice()
+  // The share of this program in a turn of the event loop.
+  let [lines, end] = [0, clock.monotonic() + MS_A_TURN]
   const pass = (line: string) => pace.count(onBehalfOf(reader.owner, () => reader.take(line)))
   for await (const chunk of stream) {
     reader.activity?.()
@@ -46,9 +47,10 @@ export async function readLines(stream: Readable, reader: LineReader): Promise<v
       pass(line)
       // Lets a waiting caller handle this message before the next line is read.
       await undefined
-      if (!slice.isOver()) continue
+      if (++lines < LINES_A_TURN && clock.monotonic() < end) continue
       await nextTurn()
-      slice.begin()
+      lines = 0
+      end = clock.monotonic() + MS_A_TURN
     }
     await reader.room?.()
   }
@@ -74,23 +76,6 @@ class Pace {
     }
     this.#junk ??= new TokenBucket({ burst: this.most, perSecond: JUNK_A_SECOND }, clock)
     if (!this.#junk.tryTake(1)) throw new Error(`more than ${this.most} lines in a row that are not messages`)
-  }
-}
-
-/** The share of one program in a turn of the event loop. */
-class Slice {
-  #lines = 0
-  #end = clock.monotonic() + MS_A_TURN
-
-  /** Whether the line that was just handled was the last one of this turn. */
-  isOver(): boolean {
-    return ++this.#lines >= LINES_A_TURN || clock.monotonic() >= this.#end
-  }
-
-  /** Begins a new turn. */
-  begin(): void {
-    this.#lines = 0
-    this.#end = clock.monotonic() + MS_A_TURN
   }
 }
 

@@ -141,11 +141,13 @@ test('appends of one turn are one write, synced on request or after the delay', 
       if (call.file.endsWith('.log') && (call.name === 'pwrite' || call.name === 'fsync')) calls.push(call.name)
     })
     const due: { fn: () => void; ms: number }[] = []
-    const timers = {
-      setTimeout: (fn: () => void, ms: number) => due.push({ fn, ms }),
-      clearTimeout: (handle: unknown) => void due.splice(Number(handle) - 1, 1),
+    const clock = {
+      timeout: (ms: number, fn: () => void) => {
+        const handle = due.push({ fn, ms })
+        return { cancel: () => void due.splice(handle - 1, 1) }
+      },
     }
-    const journal = await openJournal({ dir, disk, timers })
+    const journal = await openJournal({ dir, disk, clock })
     for (let i = 1; i <= 10; i++) journal.append(payloads(i, i))
     await journal.written()
     assert.equal(calls, ['pwrite'])
