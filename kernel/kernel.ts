@@ -201,7 +201,6 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     if (doors.length > 0) {
       const found = tellWhere({ home, host: view, clock, log: log.of(), room, scope })
       await found.catch(error => blame('kernel', 'daemon.json', error))
-      await hooks.listening.call()
     }
     // Last, because a starting command line waits for the socket.
     if (doors.includes('socket')) {

@@ -125,11 +125,6 @@ export const kernelPoints = hookTable({
     stage,
   ),
   open: gate<[]>('open', 'The boot has ended: a tap opens a listener. A fault or a throw aborts the start.', stage),
-  listening: notify<[]>(
-    'listening',
-    'The boot has ended and TCP, if enabled, is served; the socket opens when every tap is done. A throw counts as a fault of the plugin.',
-    stage,
-  ),
   projected: notify<[change: Change]>(
     'projected',
     'Boot reconcilers of a change have run. A throw counts as a fault of the plugin; the change continues.',

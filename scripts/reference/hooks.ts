@@ -81,17 +81,14 @@ function kernelHooks(): string[][] {
   const file = path.join(import.meta.dirname, '../../kernel/contract/kernel-hooks.ts')
   const text = readFileSync(file, 'utf8')
   const typed = new Map(entriesIn(text).map(({ name, type }) => [name, type]))
-  const write = 'Readonly<Record<string, (service, t: Tx, change: RecordChange) => Fault | undefined>>'
-  return Object.entries<HookTable[string]>(kernelPoints).map(([name, { summary }]) => [
-    code(name),
-    code(
-      typed
-        .get(name)
-        ?.replace(/^\((?=\))/, '(self')
-        .replace(/^\((?=\w+:)/, '(service, ') ?? write,
-    ),
-    summary,
-  ])
+  return Object.entries<HookTable[string]>(kernelPoints).map(([name, { summary }]) => {
+    const type = typed
+      .get(name)
+      ?.replace(/^\((?=\))/, '(self')
+      .replace(/^\((?=\w+:)/, '(service, ')
+    // Taps of this one are named by the kind of the record.
+    return [code(name), code(name === 'write' ? `Readonly<Record<string, ${type}>>` : `${type}`), summary]
+  })
 }
 
 export function hooksPage(): string {
