@@ -83,8 +83,6 @@ interface Verb {
   readonly view?: CliView
   readonly body?: Schema | undefined
   readonly bodyOptional?: boolean
-  /** Whether the route is about one thing, which its command names. */
-  readonly isOfOne: boolean
   /** Whether it changes a thing, so that the seen version matters. */
   readonly changes?: boolean
   readonly done?: string
@@ -127,10 +125,7 @@ export function collectionOf<S>(...shared: readonly Annotation[]) {
     const withSeen = (schema: Schema | undefined): Schema | undefined =>
       at ? v.strictObject({ ...(schema as StrictObject | undefined)?.entries, [at.member]: at.schema }) : schema
 
-    const make = (
-      its: object,
-      { verb, isOfOne, changes = false, title, view, done, replies, ...more }: Verb,
-    ): Route<S> => {
+    const make = (its: object, { verb, changes = false, title, view, done, replies, ...more }: Verb): Route<S> => {
       const {
         summary = title,
         command = `${noun} ${verb}`,
@@ -140,6 +135,8 @@ export function collectionOf<S>(...shared: readonly Annotation[]) {
         handle,
         ...rest
       } = its as AnyRoute<S>
+      // A route below the list is about one thing, which its command names.
+      const isOfOne = more.path !== path
       const thrown = [...(isOfOne ? [missing] : []), ...(changes && at ? [at.conflict] : []), ...errors]
       const args = isOfOne ? { args: [{ name: key, ...argument }] } : {}
       const seenOf = ({ body }: { readonly body?: Readonly<Record<string, Seen>> }): Seen =>
@@ -187,7 +184,6 @@ export function collectionOf<S>(...shared: readonly Annotation[]) {
           title: `List ${noun}s`,
           replies: { 200: Many },
           view: show(Many, members as never, columns as never, { empty, problems }),
-          isOfOne: false,
         }),
       /** GET of one thing: 200. `reply` replaces the usual reply by a more detailed one. */
       get: <Q extends Schema | undefined = undefined, R extends Schema = O>({
@@ -201,7 +197,6 @@ export function collectionOf<S>(...shared: readonly Annotation[]) {
           title: `Show ${a}`,
           replies: { 200: reply ?? One },
           view,
-          isOfOne: true,
         }),
       /** POST to the list: 201. */
       create: <B extends Schema, Q extends Schema | undefined = undefined>(
@@ -214,7 +209,6 @@ export function collectionOf<S>(...shared: readonly Annotation[]) {
           title: `Create ${a}`,
           replies: { 201: One },
           view,
-          isOfOne: false,
         }),
       /** PATCH (absent members stay) or PUT of one thing: 200. */
       update: <B extends StrictObject, Q extends Schema | undefined = undefined>({
@@ -229,7 +223,6 @@ export function collectionOf<S>(...shared: readonly Annotation[]) {
           body: withSeen(its.body),
           replies: { 200: One },
           view,
-          isOfOne: true,
           changes: true,
         }),
       /** DELETE of one thing: 204. `done` is printed on success; `{id}` in it is replaced by the parameter of that name. */
@@ -246,7 +239,6 @@ export function collectionOf<S>(...shared: readonly Annotation[]) {
           bodyOptional: at !== undefined && v.is(at.schema, undefined),
           replies: { 204: null },
           done,
-          isOfOne: true,
           changes: true,
         }),
       /** POST to a verb of one thing: 200 with the thing, or with another `reply`. */
@@ -266,7 +258,6 @@ export function collectionOf<S>(...shared: readonly Annotation[]) {
           title: `${verb[0]?.toUpperCase()}${verb.slice(1)} ${a}`,
           replies: { 200: reply ?? One },
           ...(reply ? {} : { view }),
-          isOfOne: true,
         }),
     }
   }
