@@ -8,7 +8,7 @@ import { homeNumber } from './marking.js'
 
 const { integer, text } = column
 
-const processes = table('kernel_process', {
+export const processes = table('kernel_process', {
   pid: integer(),
   start_time: text().as('startTime'),
   pgid: integer().as('group'),
@@ -17,7 +17,7 @@ const processes = table('kernel_process', {
   label: text(),
 })
 
-const meta = table('kernel_meta', { key: text(), value: text() })
+export const meta = table('kernel_meta', { key: text(), value: text() })
 
 /** The row of a running process, by which the next daemon finds leftovers of this one. */
 export type ProcessRow = RowOf<typeof processes>

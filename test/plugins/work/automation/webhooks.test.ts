@@ -119,8 +119,10 @@ test('an accepted delivery and its run take a small number of statements', async
     assert.is((await b.send(hook.webhook_endpoint, '2')).status, 200)
     await b.until(async () => changes(found).length === 2, 'its run has started and ended')
   })
-  // The replay key is read and written, the limits are read, and the run is written three times.
-  assert.ok(ran.length <= 6, ran.join('\n'))
+  // The replay key is read and written, the limits are read, and the run is written three times. A run that ended, this one or the
+  // one before, also wakes those that wait.
+  const own = ran.filter(sql => !sql.startsWith('SELECT min(wait_until)'))
+  assert.ok(own.length <= 6, own.join('\n'))
   await b.end()
 })
 
