@@ -144,7 +144,7 @@ export default definePlugin({
       { what: 'trigger', deleted: { record: TriggerKind.name }, paths: id => [secretPath(id)] },
     ]),
     contribute(StatusMembers, service => [{ path: 'automation', read: () => service.status() }]),
-    contribute(Checks, service => [{ id: 'scheduler', category: 'automation', run: async () => service.check() }]),
+    contribute(Checks, service => [{ id: 'scheduler', category: 'automation', run: () => service.check() }]),
   ],
   hooks: {
     running: service => service.configure(),

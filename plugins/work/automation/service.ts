@@ -358,11 +358,12 @@ export class AutomationService {
   }
 
   /** Doctor items of automation. */
-  check(): DiagnosticItem[] {
+  async check(): Promise<DiagnosticItem[]> {
     const scheduler = { running: this.running, isEnabled: this.#enabled, jobs: this.#cursors.totals().enabled }
     const isTrigger = (id: string) => this.kernel.records.get(TriggerKind.name, id) !== undefined
     return [
       ...findings(scheduler, new NoteworthyRuns(this.kernel.db), isTrigger),
+      ...(await this.webhooks.findings()),
       ...placeItems(this.kernel),
       ...this.#zone.items(),
       ...this.configured.items(),

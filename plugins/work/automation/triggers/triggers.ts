@@ -98,6 +98,13 @@ export class Triggers extends Definitions<TriggerSpec, Trigger> {
     return found
   }
 
+  /** Triggers on an event, in all scopes, enabled or not. */
+  ofEvent(event: string): readonly TriggerRecord[] {
+    return this.kernel.records
+      .list({ kind: TriggerKind.name, members: { event } })
+      .flatMap(record => decodeTrigger(record) ?? [])
+  }
+
   /** The trigger of a webhook, enabled or not. */
   ofWebhook(webhookId: string): TriggerRecord | undefined {
     const known = this.#ofWebhook.get(webhookId)

@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { History } from '../../../../kernel/kit/history.js'
 import { TokenBucket } from '../../../../kernel/kit/rate.js'
 import { resolveSecret } from '../../../../kernel/kit/secret-ref.js'
 import { clip } from '../../../../kernel/kit/text.js'
-import { type Actor, Fault, iso, type Tx, turn } from '../../../../kernel/plugin.js'
+import { type Actor, Fault, iso, messageOf, type Tx, turn } from '../../../../kernel/plugin.js'
 import type { WebhookReply } from '../../../../schemas/automation.js'
+import type { DiagnosticItem } from '../../../../schemas/kernel/diagnostic.js'
+import { finding } from '../../../desk/daemon/api.js'
 import { AutomationErrors } from '../api.js'
 import type { K } from '../needs.js'
 import { EveryNth } from '../runs/every-nth.js'
@@ -27,6 +30,8 @@ const REMEMBERED = 20_000
 const PRUNED_EVERY = 100
 /** Minimum time between two sweeps of expired replay keys, in milliseconds. */
 const SWEPT_MS = 1000
+/** Webhooks whose secret doctor looks at. */
+const CHECKED = 100
 
 export const deliveryTable = `CREATE TABLE automation_webhook_delivery (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, trigger_id TEXT NOT NULL, key TEXT NOT NULL, until INTEGER NOT NULL,
@@ -186,11 +191,29 @@ export class Webhooks {
     return secret && `sha256:${createHash('sha256').update(`${id}\n${secret}`).digest('hex')}`
   }
 
-  async #secret({ id, spec }: TriggerRecord): Promise<string> {
+  /** Doctor items for enabled webhooks whose secret cannot be read: each delivery would be refused. */
+  async findings(): Promise<DiagnosticItem[]> {
+    const { triggers } = this.work
+    const webhooks = triggers.ofEvent('webhook').filter(trigger => triggers.enabled(trigger))
+    const items = webhooks.slice(0, CHECKED).map(trigger =>
+      this.#reveal(trigger).then(
+        () => [],
+        (error: unknown) => [unreadable(trigger, error)],
+      ),
+    )
+    return (await Promise.all(items)).flat()
+  }
+
+  #reveal({ id, spec }: TriggerRecord): Promise<string> {
+    return resolveSecret(this.kernel, spec.webhook_secret_ref ?? '', `webhook_secret_ref of trigger ${id}`)
+  }
+
+  async #secret(trigger: TriggerRecord): Promise<string> {
     try {
-      return await resolveSecret(this.kernel, spec.webhook_secret_ref ?? '', `webhook_secret_ref of trigger ${id}`)
+      return await this.#reveal(trigger)
     } catch (error) {
       if (!(error instanceof Fault)) throw error
+      const { id } = trigger
       // The sender must not learn where the secret is stored.
       this.kernel.log.warn(`refused a delivery to trigger ${id}: ${error.message}`, { trigger: id })
       throw AutomationErrors.webhook_secret_missing()
@@ -233,6 +256,22 @@ export class Webhooks {
       timestamp: iso(at),
     }
   }
+}
+
+function unreadable({ id, spec }: TriggerRecord, error: unknown): DiagnosticItem {
+  const why = error instanceof Fault ? error.message : messageOf(error)
+  const isVault = spec.webhook_secret_ref?.startsWith('vault:') === true
+  return finding({
+    id: `trigger:${id}:secret`,
+    code: 'webhook_secret_missing',
+    category: 'automation',
+    severity: 'warning',
+    title: `the secret of webhook ${spec.name} cannot be read`,
+    message: `${why}; each delivery is refused`,
+    suggested_command: isVault
+      ? command('vault put', spec.webhook_secret_ref ?? '')
+      : command('automation triggers get', id),
+  })
 }
 
 function stale(freshMs: number): Fault {

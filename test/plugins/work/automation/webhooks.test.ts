@@ -92,6 +92,25 @@ test('a signed delivery starts one session, even when it is replayed after a res
   await second.end()
 })
 
+test('doctor warns of an enabled webhook whose secret does not exist', async () => {
+  const b = await open()
+  await b.hook()
+  const ref = 'vault:automation/absent'
+  const { id } = await b.hook({ name: 'absent', webhook_secret_ref: ref })
+  const found = async () => {
+    const { items } = (await b.request('GET', '/api/doctor?only=automation')).body
+    return items.filter(({ code }: { code: string }) => code === 'webhook_secret_missing')
+  }
+  const items = await found()
+  assert.equal(
+    items.map((item: Reply) => [item.id, item.severity, item.suggested_command]),
+    [[`trigger:${id}:secret`, 'warning', `svc vault put ${ref}`]],
+  )
+  await b.request('PATCH', `/api/automation/triggers/${id}`, { enabled: false })
+  assert.equal(await found(), [])
+  await b.end()
+})
+
 test('a replayed delivery is refused without a write', async () => {
   const b = await open()
   const hook = await b.hook()
