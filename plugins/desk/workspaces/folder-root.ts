@@ -1,5 +1,6 @@
 import { lstat } from 'node:fs/promises'
 import path from 'node:path'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { WorkspaceErrors } from './api.js'
 import type { Homes } from './homes.js'
 import { ancestorsOf } from './paths.js'
@@ -15,7 +16,7 @@ export async function rootFor(folder: string, homes: Homes): Promise<string> {
   const breadth = homes.breadthOf(folder)
   if (breadth === undefined) return folder
   throw WorkspaceErrors.workspace_too_wide(`${folder} ${breadth}: agents would work in all of it`, {
-    next: `cd <folder of a project>, or svc workspace add ${shellWord(folder)}`,
+    next: `cd <folder of a project>${homes.isOfDaemon(folder) ? '' : `, or ${command('workspace add', folder)}`}`,
   })
 }
 
@@ -24,5 +25,3 @@ async function gitTop(folder: string): Promise<string | undefined> {
   for (const at of ancestorsOf(folder)) if (await lstat(path.join(at, '.git')).catch(() => undefined)) return at
   return undefined
 }
-
-const shellWord = (text: string) => (/^[\w./+:@%-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)

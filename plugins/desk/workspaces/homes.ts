@@ -25,13 +25,19 @@ export class Homes {
     return [this.daemon, this.#user[0]].some(home => home !== undefined && isInside(home, folder))
   }
 
+  /** Whether a canonical folder is in the home of the daemon, outside of `scratch`. */
+  isOfDaemon(folder: string): boolean {
+    return isOfDaemon(folder, this.daemon)
+  }
+
   /** Why a canonical folder is too wide for agents to work in; undefined for any other folder. */
   breadthOf(folder: string): string | undefined {
     if (folder === path.parse(folder).root) return 'is the root of the file system'
     if (this.#user.includes(folder)) return 'is your home'
     if (this.#user.some(home => isInside(home, folder))) return 'contains your home'
+    if (folder === this.daemon) return 'is the home of the daemon'
     if (isInside(this.daemon, folder)) return 'contains the home of the daemon'
-    if (isOfDaemon(folder, this.daemon)) return 'belongs to the daemon'
+    if (this.isOfDaemon(folder)) return 'belongs to the daemon'
     return this.#temporary.has(folder) ? 'is the folder for temporary files' : undefined
   }
 }

@@ -17,7 +17,6 @@ import {
 } from './api.js'
 import { rootItems } from './checks.js'
 import { detailOf } from './detail.js'
-import { isOfDaemon } from './files.js'
 import { WorkspaceFinder } from './finder.js'
 import { rootFor } from './folder-root.js'
 import { Homes } from './homes.js'
@@ -198,8 +197,11 @@ export class WorkspacesService implements WorkspacesApi {
     const rootDir = await canonicalDirectory(body.root_dir, 'root_dir')
     const members = await membersOf(body, rootDir)
     if (this.#scratch.isMeant(rootDir)) return known(await this.scratch())
-    if (isOfDaemon(rootDir, this.#homes.daemon))
-      throw WorkspaceErrors.workspace_root_invalid(`root_dir ${shown(rootDir)} belongs to the daemon`)
+    if (this.#homes.isOfDaemon(rootDir)) {
+      const how = rootDir === this.#homes.daemon ? 'is the home of the daemon' : 'belongs to the daemon'
+      const text = `the folder ${shown(rootDir)} ${how}, which is no workspace`
+      throw WorkspaceErrors.workspace_root_invalid(text, { next: 'choose the folder of a project' })
+    }
     const before = workspaces.get(this.kernel.db, { rootDir })
     if (before) return known(before)
     this.#checkFree(members.name)

@@ -64,6 +64,12 @@ test('a home, its parents, daemon folders and temporary folders are not register
   const wide = ['/', user, path.dirname(user), path.join(user, 'code'), home, path.join(home, 'logs'), os.homedir()]
   for (const at of [...wide, '/tmp', '/var/tmp', os.tmpdir()])
     assert.is(await place(host, at), '409 workspace_too_wide', at)
+  const nextOf = async (at: string) =>
+    (await host.request('POST', '/api/workspaces/place', { path: at })).body.details.next
+  assert.match(await nextOf(user), 'or svc workspace add')
+  for (const at of [home, path.join(home, 'logs')]) assert.is(await nextOf(at), 'cd <folder of a project>')
+  const refused = await host.request('POST', '/api/workspaces', { root_dir: home })
+  assert.match(refused.body.error, /^the folder .* is the home of the daemon, which is no workspace$/)
   assert.equal(await names(host), [])
   assert.is(await place(host, await folder(user, 'app')), `new ${path.join(user, 'app')}`)
   await end()
