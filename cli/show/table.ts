@@ -20,8 +20,8 @@ export interface TableStyle {
 
 /**
  * Lines of a table. A table wider than the terminal loses its empty columns; then values that must be whole move below their rows,
- * unless there is room next to them; then the widest columns are cut, the first column last. IDs and statuses are never cut:
- * without room for them other columns move below the row, the last one first.
+ * unless there is room next to them; then the widest columns are cut, the first column last. IDs, kinds and statuses are never
+ * cut: without room for them other columns move below the row, the last one first.
  */
 export function renderTable(rows: readonly unknown[], columns: readonly CliColumn[], style: TableStyle): string[] {
   const fits = (some: readonly CliColumn[]) => naturalWidth(rows, some, style) <= style.width
@@ -50,8 +50,8 @@ function withinWidth(rows: readonly unknown[], columns: readonly CliColumn[], st
   return visible
 }
 
-/** A cut ID is useless, and a status has the most important information. */
-const isWhole = ({ path }: CliColumn) => /(?:^|[._])(?:id|status|state)$/.test(path)
+/** A cut ID, kind or class is no argument for another command, and a status has the most important information. */
+const isWhole = ({ path }: CliColumn) => /(?:^|[._])(?:id|status|state|kind|class)$/.test(path)
 
 function widthsOf(rows: readonly unknown[], column: CliColumn, { now }: TableStyle) {
   const header = textWidth(column.header)

@@ -13,6 +13,13 @@ test.after.each(({ daemon }) => daemon.remove())
 const long = 'y'.repeat(300)
 const thing = { id: 'thg_1', state: 'open', size: 1, created_at: null, note: long }
 
+test('a kind or class, the argument of other commands, is never cut', () => {
+  const columns = ['kind', 'name', 'class', 'updated'].map(path => ({ path, header: path }))
+  const rows = [{ kind: 'automation.trigger', name: 'n'.repeat(30), class: 'ordinary', updated: '2030-01-01' }]
+  const [, line = ''] = renderTable(rows, columns, { width: 40, now: 0 })
+  assert.match(line, /^automation\.trigger +n+… +ordinary/)
+})
+
 test('the width of a table is COLUMNS, else the terminal, and unlimited without one', async ({ daemon }) => {
   daemon.reply('GET /api/things', 200, { things: [thing] })
   const widest = async (options: RunOptions) => {
