@@ -12,29 +12,36 @@ import { MEANINGS, printPreview } from './preview-text.js'
 type WithLists = CommandContext & { readonly lists?: Readonly<Record<string, readonly string[]>> }
 
 /** `svc extension install <source>`: shows a preview, then installs exactly that. */
-export async function runInstall(context: WithLists): Promise<void> {
+export async function runInstall(context: WithLists): Promise<number | undefined> {
   const { client, out, options } = context
   const body = { ...sourceOf(context), ...trustOf(context) }
   out.line(out.color('dim', `reading ${context.args.source}`))
   const preview = await previewOf(context, body)
   show(context, preview)
-  if (options['dry-run']) return
+  if (options['dry-run']) return undefined
   // A refused installation needs no question.
   const mayAsk = !preview.refusal && preview.action !== 'taken'
   if (mayAsk && !(await isWanted(context, 'Install it?', preview.consent_required, preview))) {
     out.line('nothing was installed')
-    return
+    return undefined
   }
   const allow = await allowed(context, preview)
   // An archive with another version of an installed extension.
-  if (preview.action === 'update' && /\.(tar\.gz|tgz)$/i.test(String(body.path ?? '')))
-    return update(context, preview, { path: body.path, ...trustOf(context), ...digestsOf(preview), ...allow })
+  if (preview.action === 'update' && /\.(tar\.gz|tgz)$/i.test(String(body.path ?? ''))) {
+    await update(context, preview, { path: body.path, ...trustOf(context), ...digestsOf(preview), ...allow })
+    return undefined
+  }
   const reply = await client.request('POST', '/api/extensions', { ...body, ...digestsOf(preview), ...allow })
-  if (out.json) return out.value(reply)
   const { extension } = reply as ExtensionReply
-  out.line(`installed ${extension.name} ${extension.version}, ${extension.state}`)
-  if (extension.last_error) out.line(out.color('red', extension.last_error))
-  out.line(out.color('dim', `next: ${command('extension info', extension.name)}`))
+  const { name, version, state, last_error: error } = extension
+  const isBroken = state === 'error'
+  if (out.json) out.value(reply)
+  else {
+    out.line(isBroken ? `${name} ${version} is installed and does not load` : `installed ${name} ${version}, ${state}`)
+    if (error) out.line(out.color('red', error))
+    out.line(out.color('dim', `next: ${command(isBroken ? 'extension logs' : 'extension info', name)}`))
+  }
+  return isBroken ? 1 : undefined
 }
 
 /** Preview of an installation. A daemon of an earlier version sends no consents. */

@@ -176,7 +176,8 @@ export class Ledger {
     const why = await this.options.tryOut?.(name, ran)
     if (!why) return undefined
     const previous = this.provenance.get(name)?.version ?? 'the earlier version'
-    const text = `${name} ${provenance.version} did not start, ${previous} stays installed: ${why.message}`
+    const stays = previous === provenance.version ? 'the installed files stay' : `${previous} stays installed`
+    const text = `${name} ${provenance.version} did not start, ${stays}: ${why.message}`
     return InstallErrors.extension_update_failed(text, {
       next: why.next ?? command('extension logs', name),
       cause: why,

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { CommandContext } from '../../../../../kernel/plugin.js'
-import { runUpdate } from '../../../../../plugins/delivery/extensions/install/commands.js'
+import { runInstall, runUpdate } from '../../../../../plugins/delivery/extensions/install/commands.js'
 import { temporaryFolder } from '../../../../harness/kernel.js'
 import { scene as hosted, isActive, textExtension } from '../scene.js'
 import { faultFrom, files } from './scene.js'
@@ -86,6 +86,9 @@ test('an extension is installed, enabled at once, updated, stays disabled, and i
   const refusal = await faultFrom(Promise.resolve(runUpdate(context)))
   assert.match(refusal.message, /^acme\.talk 4\.0\.0 did not start, 3\.0\.0 stays installed: .*text\.js:1: SyntaxError/)
   assert.not(lines.some(line => line.startsWith('updated')))
+  await files(folder, { ...talking('four', '3.0.0'), 'text.js': 'export const = \n' })
+  const same = await faultFrom(Promise.resolve(runUpdate(context)))
+  assert.match(same.message, /^acme\.talk 3\.0\.0 did not start, the installed files stay: /)
   assert.equal(await answer(), { text: 'three' })
   assert.equal((await svc.request('DELETE', '/api/extensions/acme.talk')).status, 200)
   assert.is((await svc.request('GET', '/api/ext/acme.talk/say')).status, 404)
@@ -94,6 +97,11 @@ test('an extension is installed, enabled at once, updated, stays disabled, and i
   assert.equal([purged.status, purged.body.extension.status], [200, 'purged'], JSON.stringify(purged.body))
   assert.not.ok(streams().includes('acme.talk'), 'its tables went')
   assert.is((await svc.request('DELETE', '/api/extensions/acme.talk?purge=true')).status, 404, 'nothing is left')
+  const install = { ...context, cwd: '/', options: { yes: true }, args: { source: folder } }
+  assert.is(await runInstall(install), 1)
+  assert.ok(lines.includes('acme.talk 3.0.0 is installed and does not load'), lines.join('\n'))
+  assert.is(lines.at(-1), 'next: svc extension logs acme.talk')
+  assert.is((await svc.request('DELETE', '/api/extensions/acme.talk?purge=true')).status, 200)
   assert.is((await svc.request('GET', '/api/extensions/acme.talk')).status, 404)
   assert.equal(await readdir(path.join(svc.home, 'extensions')), ['.staging'])
 })
