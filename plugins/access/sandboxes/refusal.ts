@@ -10,6 +10,7 @@ export function refusalOf({ unattended, permissions, session }: NewSession, reas
     : session.type === 'user'
       ? `a session with ${permissions}`
       : `a ${session.type} session`
-  const without = `to work without one, use --sandbox none, or for all sessions ${command('config set', 'defaults.sandbox', 'none')}`
+  // Commands of jobs and triggers have no --sandbox.
+  const without = `to work without one${unattended ? ':' : ', use --sandbox none, or for all sessions'} ${command('config set', 'defaults.sandbox', 'none')}, then ${command('daemon restart')}`
   return SandboxErrors.sandbox_unusable(`${kind} must run in a sandbox, but none can be started: ${reason}; ${without}`)
 }

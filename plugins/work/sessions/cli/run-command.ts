@@ -1,4 +1,5 @@
 import { command } from '../../../../kernel/kit/commands/command-line.js'
+import type { DoctorReply } from '../../../../schemas/daemon.js'
 import type { Provider } from '../../../../schemas/providers.js'
 import type { PromptReceipt, Session, SessionEvent } from '../../../../schemas/sessions.js'
 import { goalText, queuedText, runSlash } from './attach-commands.js'
@@ -36,19 +37,29 @@ const INPUT_MS = 3000
 
 /** `svc run [prompt]`: starts a session and runs one task to its end. */
 export async function runRun(context: TaskContext): Promise<number> {
-  if (context.options.print !== true || context.out.json) return runShown(context)
+  if (context.options.print !== true || context.out.json) return (await runShown(context)).code
   const answer = new Answer()
-  const code = await runShown({ ...withoutOutput(context), watched: event => answer.take(event) })
+  const { code, hint } = await runShown({ ...withoutOutput(context), watched: event => answer.take(event) })
   const { out } = context
   if (answer.text !== '') out.text(answer.text.endsWith('\n') ? answer.text : `${answer.text}\n`)
-  if (code !== 0) out.note?.(answer.failure ?? ENDED[code] ?? 'the agent did not finish')
+  if (code !== 0) out.note?.(answer.failure ?? hint ?? ENDED[code] ?? 'the agent did not finish')
   return code
 }
 
 const ENDED: Readonly<Record<number, string>> = {
-  [RUN_EXITS.denied]:
-    'requests of the agent were rejected, because no one can be asked; to allow them: --permissions approve-all',
+  [RUN_EXITS.denied]: 'requests of the agent were rejected',
   [RUN_EXITS.canceled]: 'the turn was canceled',
+}
+
+/** How to allow the rejected requests; undefined when the permissions were chosen. Without working sandboxes it needs more. */
+async function deniedHint({ client, options }: TaskContext): Promise<string | undefined> {
+  if (options.permissions !== undefined) return undefined
+  const { items } = (await client
+    .request('GET', '/api/doctor?only=sandboxes')
+    .catch(() => ({}))) as Partial<DoctorReply>
+  const isUnusable = options.sandbox === undefined && items?.some(({ code }) => code === 'sandbox_unavailable')
+  const more = isUnusable ? ' --sandbox none' : ''
+  return `Requests were rejected, because no one can be asked. To allow them: --permissions approve-all${more}`
 }
 
 /** The prompt, with standard input appended. */
@@ -61,8 +72,8 @@ async function wholePrompt(context: TaskContext): Promise<string> {
     : `${text}\n\n<stdin>\n${pipedText.trimEnd()}\n</stdin>`
 }
 
-async function runShown(context: TaskContext): Promise<number> {
-  const { options, out } = context
+async function runShown(context: TaskContext): Promise<{ readonly code: number; readonly hint?: string | undefined }> {
+  const { out } = context
   const text = await wholePrompt(context)
   const files = await attachedFiles(context)
   const session = await openSession(context)
@@ -93,15 +104,14 @@ async function runShown(context: TaskContext): Promise<number> {
       denied: talk.denied,
       ...changes,
     })
-    return RUN_EXITS[end]
+    return { code: RUN_EXITS[end] }
   }
   if (changes) showChanges(context, changes)
   const how = end === 'detached' ? 'Detached; the agent goes on' : 'Continue'
   out.line(out.color('dim', `${how}: ${command('session attach', id)}`))
-  if (end === 'denied' && options.permissions === undefined) {
-    out.line(out.color('dim', 'Requests were rejected. To allow them: --permissions approve-all'))
-  }
-  return RUN_EXITS[end]
+  const hint = end === 'denied' ? await deniedHint(context) : undefined
+  if (hint !== undefined) out.line(out.color('dim', hint))
+  return { code: RUN_EXITS[end], hint }
 }
 
 /** Sends the prompt and follows its turn and later input to the end. */

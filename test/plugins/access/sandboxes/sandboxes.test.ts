@@ -3,7 +3,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, 
 import path from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { refusalOf } from '../../../../plugins/access/sandboxes/refusal.js'
 import { auth, identity, sandboxes } from '../../../../plugins/index.js'
+import type { NewSession } from '../../../../plugins/work/sessions/api.js'
 import { AGENT, agentText, openWorld, type World } from '../../../fixtures/session-world.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
 
@@ -145,7 +147,16 @@ test('without bubblewrap a session sandboxed by default does not start, with the
   await withoutBubblewrap({}, async world => {
     const usual = await create(world, { agent_name: 'ada' })
     assert.equal([usual.status, usual.body.code], [422, 'sandbox_unusable'])
-    assert.match(usual.body.error, /No permissions to create a new namespace.*--sandbox none.*defaults\.sandbox none/)
+    assert.match(
+      usual.body.error,
+      /No permissions to create a new namespace.*--sandbox none.*defaults\.sandbox none, then svc daemon restart/,
+    )
+    const job = refusalOf({ unattended: true } as NewSession, 'no bubblewrap').message
+    assert.match(
+      job,
+      /^a session of a job must .* no bubblewrap; to work without one: svc config set defaults\.sandbox none/,
+    )
+    assert.not.match(job, /--sandbox/)
     assert.is((await create(world, { agent_name: 'ada', sandbox: 'default' })).body.code, 'sandbox_unusable')
     const without = await create(world, { agent_name: 'ada', sandbox: 'none' })
     assert.equal([without.status, without.body.session.sandbox], [201, undefined])
