@@ -169,7 +169,7 @@ function loadCode({ env, home, successor, service }: DaemonOptions, stop: () => 
       { dropInCommands },
       { Relaunching, relaunchPlugin },
       { inspectProcess },
-      { HOLD_FILE },
+      { HELD_AT_START, HOLD_FILE },
       { LogSettings },
       { ServiceSettings },
     ]) => {
@@ -180,6 +180,7 @@ function loadCode({ env, home, successor, service }: DaemonOptions, stop: () => 
       return {
         createKernel,
         holdFile: HOLD_FILE,
+        heldAtStart: HELD_AT_START,
         settings: LogSettings,
         stopWait: ServiceSettings.stopWait,
         plugins,
@@ -238,11 +239,10 @@ async function startKernel(
         'it blocked the event loop of the daemon a few minutes ago; it does not run until the next start',
       )
   }
-  const { createKernel, plugins, critical, formerNames, quiesceOrder, replacements, startTime, holdFile } = await code
+  const { createKernel, plugins, critical, formerNames, quiesceOrder, replacements, startTime, holdFile, heldAtStart } =
+    await code
   // Extensions act on their own, and the original of a copied home may still run them.
-  const held = existsSync(join(home, holdFile))
-    ? 'the home is held; run svc backup confirm, then svc daemon restart'
-    : undefined
+  const held = existsSync(join(home, holdFile)) ? heldAtStart : undefined
   const safeMode = options.safeMode ? 'it was started with --safe-mode' : (whySafeMode(home) ?? held)
   const begin = async (locked: () => Promise<void>) =>
     createKernel({

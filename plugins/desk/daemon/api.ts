@@ -129,6 +129,8 @@ export const DaemonActive = event('daemon.active', v.object({}))
 
 /** The mark of a restored home. Its presence alone holds the home: an unreadable mark must not let work begin. */
 export const HOLD_FILE = 'held.json'
+/** Why a daemon that starts on a held home runs no extension. The text stays until it ends, so it is also true after the confirmation. */
+export const HELD_AT_START = `the daemon started while the home was held; once it is confirmed (${command('backup confirm')}), run ${command('daemon restart')}`
 
 /** A restored home begins its work. */
 export const HomeConfirmed = event('home.confirmed', v.object({}))

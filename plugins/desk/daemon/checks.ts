@@ -6,7 +6,7 @@ import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import type { ConfigState, ConfigurationApi } from '../../platform/configuration/api.js'
 import type { KindHealth } from '../../platform/reconcile/api.js'
 import type { TcpState } from '../../platform/tcp/api.js'
-import { finding } from './api.js'
+import { finding, HELD_AT_START } from './api.js'
 import { formerPluginItems, type NamedPlugins, wentTo } from './former-plugins.js'
 
 /** Restarts the daemon, with the current Node and settings. */
@@ -68,8 +68,14 @@ export function tcpItems(tcp: TcpState): DiagnosticItem[] {
   return [fine(common.id, common.category, 'tcp_ok', 'TCP', message)]
 }
 
+/** The reason for safe mode; a confirmed home needs only a restart. */
+export const safeModeReason = (why: string | undefined, isHeld: boolean): string | undefined =>
+  why === HELD_AT_START && !isHeld
+    ? `the daemon started while the home was held; run ${command('daemon restart')}`
+    : why
+
 /** @param why the reason for safe mode; undefined if extensions run */
-export function safeModeItems(why: string | undefined): DiagnosticItem[] {
+export function safeModeItems(why: string | undefined, isHeld: boolean): DiagnosticItem[] {
   if (why === undefined) return []
   return [
     finding({
@@ -79,7 +85,7 @@ export function safeModeItems(why: string | undefined): DiagnosticItem[] {
       severity: 'warning',
       title: 'Safe mode: no extensions run',
       message: `the daemon is in safe mode and runs no extension: ${why}`,
-      suggested_command: START_AGAIN,
+      suggested_command: isHeld ? command('backup confirm') : START_AGAIN,
     }),
   ]
 }

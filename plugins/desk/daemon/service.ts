@@ -56,6 +56,7 @@ import {
   reconcileItems,
   resolverItems,
   safeModeItems,
+  safeModeReason,
   storeItems,
   tcpItems,
 } from './checks.js'
@@ -291,7 +292,7 @@ export class DaemonService implements DaemonApi {
       { id: 'daemon.status', category: 'daemon', run: async () => daemonItems(this.#status()) },
       { id: 'daemon.held', category: 'daemon', run: async () => heldItems(this.held, this.hold()) },
       { id: 'daemon.tcp', category: 'daemon', run: async () => tcpItems(tcpState(needs.tcp.current)) },
-      { id: 'daemon.safe_mode', category: 'daemon', run: async () => safeModeItems(host.safeMode) },
+      { id: 'daemon.safe_mode', category: 'daemon', run: async () => safeModeItems(this.#safeMode, this.held) },
       { id: 'daemon.plugins', category: 'daemon', run: async () => pluginItems(host.plugins()) },
       { id: 'daemon.faults', category: 'daemon', run: async () => faultItems(host.faults()) },
       {
@@ -349,7 +350,7 @@ export class DaemonService implements DaemonApi {
       uptimeSeconds: Math.max(0, Math.floor((clock.now() - host.startedAt) / 1000)),
       version: host.version,
       pid: host.pid,
-      safeMode: host.safeMode,
+      safeMode: this.#safeMode,
       held: heldText(this.held, this.hold()),
       userHome: host.userHome,
       http: tcpAddress(host, needs.tcp.current),
@@ -376,6 +377,10 @@ export class DaemonService implements DaemonApi {
       },
       logAvailable,
     })
+  }
+
+  get #safeMode(): string | undefined {
+    return safeModeReason(this.kernel.needs.host.safeMode, this.held)
   }
 
   /** `draining`, else `degraded` while the store, a plugin or a kind is in trouble, else `ok`. */

@@ -7,10 +7,12 @@ import type { RunRow } from './runs/run-row.js'
 
 /** Doctor items: the scheduler, and jobs and triggers whose latest run failed. */
 export function findings(
-  { running, isEnabled, jobs }: { readonly running: boolean; readonly isEnabled: boolean; readonly jobs: number },
+  about: { readonly running: boolean; readonly isHeld: boolean; readonly isEnabled: boolean; readonly jobs: number },
   runs: NoteworthyRuns,
   isTrigger: (id: string) => boolean,
 ): DiagnosticItem[] {
+  const { running, isHeld, isEnabled, jobs } = about
+  const paused = { code: 'scheduler_paused', title: 'scheduler is not running' }
   const scheduler = running
     ? {
         code: 'scheduler_ready',
@@ -18,19 +20,25 @@ export function findings(
         title: 'scheduler is running',
         message: `enabled jobs: ${jobs}`,
       }
-    : isEnabled
+    : isHeld
       ? {
-          code: 'scheduler_paused',
-          severity: 'error',
-          title: 'scheduler is not running',
-          message: `no job fires; restart the daemon: ${command('daemon restart')}`,
-        }
-      : {
-          code: 'scheduler_paused',
+          ...paused,
           severity: 'warning',
-          title: 'automation is disabled',
-          message: 'automation.enabled is false in config.json; no job or trigger fires',
+          message: 'the home is held, so no job fires',
+          suggested_command: command('backup confirm'),
         }
+      : isEnabled
+        ? {
+            ...paused,
+            severity: 'error',
+            message: `no job fires; restart the daemon: ${command('daemon restart')}`,
+          }
+        : {
+            ...paused,
+            severity: 'warning',
+            title: 'automation is disabled',
+            message: 'automation.enabled is false in config.json; no job or trigger fires',
+          }
 
   const fired = runs.latestTriggerFailures(100).filter(run => isTrigger(run.trigger_id ?? ''))
   const troubled = [...runs.latestFailures(20), ...fired.slice(0, 20)]

@@ -359,7 +359,8 @@ export class AutomationService {
 
   /** Doctor items of automation. */
   async check(): Promise<DiagnosticItem[]> {
-    const scheduler = { running: this.running, isEnabled: this.#enabled, jobs: this.#cursors.totals().enabled }
+    const { held: isHeld } = this.kernel.needs.daemon
+    const scheduler = { running: this.running, isHeld, isEnabled: this.#enabled, jobs: this.#cursors.totals().enabled }
     const isTrigger = (id: string) => this.kernel.records.get(TriggerKind.name, id) !== undefined
     return [
       ...findings(scheduler, new NoteworthyRuns(this.kernel.db), isTrigger),

@@ -4,8 +4,8 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
 import { definePlugin, kind, surfaceOf } from '../../../kernel/plugin.js'
-import type { Check } from '../../../plugins/desk/daemon/api.js'
-import { resolverItems } from '../../../plugins/desk/daemon/checks.js'
+import { type Check, HELD_AT_START } from '../../../plugins/desk/daemon/api.js'
+import { resolverItems, START_AGAIN, safeModeItems, safeModeReason } from '../../../plugins/desk/daemon/checks.js'
 import { processItems } from '../../../plugins/desk/daemon/home-checks.js'
 import daemon from '../../../plugins/desk/daemon/index.js'
 import disk from '../../../plugins/platform/disk/index.js'
@@ -61,6 +61,20 @@ test('doctor: invisible processes and secrets with two resolvers are errors', as
     [['daemon.secrets.vault', 'secret_resolver_conflict']],
   )
   assert.match(items[0]?.message ?? '', 'vault and acme.keys resolve vault: references')
+})
+
+test('doctor: safe mode of a held home is left by its confirmation and a restart', () => {
+  const nextOf = (why: string | undefined, isHeld: boolean) =>
+    safeModeItems(why, isHeld).map(({ message, suggested_command: next }) => [message.split(': ')[1], next])
+  assert.equal(nextOf(undefined, false), [])
+  assert.equal(nextOf('it crashed', false), [['it crashed', START_AGAIN]])
+  const why = safeModeReason(HELD_AT_START, true)
+  assert.equal(nextOf(why, true), [[HELD_AT_START, 'svc backup confirm']])
+  const confirmed = safeModeReason(HELD_AT_START, false)
+  assert.equal(nextOf(confirmed, false), [
+    ['the daemon started while the home was held; run svc daemon restart', START_AGAIN],
+  ])
+  assert.is(safeModeReason('it crashed', false), 'it crashed')
 })
 
 test('doctor: a probe that starts programs runs only on request', async () => {

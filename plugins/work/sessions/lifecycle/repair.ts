@@ -8,6 +8,8 @@ import { type PromptRow, promptEvent } from '../turn/prompts.js'
 import { syntheticResult } from '../turn/tool-calls.js'
 import { recordStop, type Stop, writeStop } from './stopping.js'
 
+const BACKED_UP = 'when the backup was made'
+
 /** Sessions that are repaired at the same time. */
 const AT_ONCE = 8
 
@@ -41,7 +43,7 @@ export async function repairSessions(context: SessionsContext): Promise<void> {
 
 async function repair(context: SessionsContext, row: SessionRow): Promise<void> {
   const { kernel, logs, prompts } = context
-  const how = stopFor(row)
+  const how = stopFor(row, kernel.needs.daemon.held)
   const prompt = prompts.active(row.id)
   const result = await logs
     .use(row.id, async log => {
@@ -102,14 +104,16 @@ function statusOf({ type, content }: StoredSessionEvent): 'completed' | 'failed'
   return content.status === 'canceled' ? 'canceled' : 'completed'
 }
 
-function stopFor({ state, stop_reason }: SessionRow): Stop {
+/** @param isRestored whether the session ran in the daemon that made the backup of this home */
+function stopFor({ state, stop_reason }: SessionRow, isRestored: boolean): Stop {
   if (state === 'starting') {
-    const summary = 'daemon crashed while session was starting'
+    const summary = isRestored ? `session was starting ${BACKED_UP}` : 'daemon crashed while session was starting'
     // A session that was being restarted stays as restartable as it was.
     const reason: StopReason = stop_reason ?? 'error'
     return { reason, detail: summary, failure: { kind: 'startup_failure', summary } }
   }
-  const detail = state === 'stopping' ? 'stop did not complete' : 'daemon crashed while session active'
+  const active = isRestored ? `session was active ${BACKED_UP}` : 'daemon crashed while session active'
+  const detail = state === 'stopping' ? 'stop did not complete' : active
   return { reason: 'agent_crashed', detail, failure: { kind: 'process_exit', summary: detail } }
 }
 

@@ -45,6 +45,11 @@ test('a held home runs no job; after the confirmation it continues with the next
     )
     assert.equal(await b.runs(), [])
     assert.is((await b.request('GET', '/api/status')).body.automation.scheduler_running, false)
+    const { items } = (await b.request('GET', '/api/doctor?only=scheduler')).body
+    assert.equal(
+      [items[0].code, items[0].severity, items[0].suggested_command],
+      ['scheduler_paused', 'warning', 'svc backup confirm'],
+    )
     assert.equal((await b.request('POST', '/api/backups/confirm')).body, { held: false })
     await b.until(
       async () => (await b.request('GET', '/api/status')).body.automation.scheduler_running,
