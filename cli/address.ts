@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Fault } from '../kernel/contract/errors.js'
@@ -88,8 +88,22 @@ export async function unreachableFault({ home, socket, problem }: Address, cause
     const text = `the daemon of ${home} (pid ${holder.pid}) does not answer on ${socket}; it may be starting or stopping`
     return new CliFault('daemon_unreachable', text, { exit: 3, next: 'svc daemon stop', cause })
   }
+  if (isReadOnly(home)) {
+    const text = `no daemon is running at ${home}, and its file system is read-only`
+    return new CliFault('no_daemon', text, { exit: 3, next: 'mount it for writing, or choose another SVC_HOME', cause })
+  }
   const text = `no daemon is running at ${home}; start one: svc daemon start`
   return new CliFault('no_daemon', text, { exit: 3, next: 'svc daemon start', cause })
+}
+
+/** Whether no daemon can start in a home, because its file system is read-only. */
+function isReadOnly(home: string): boolean {
+  try {
+    accessSync(home, constants.W_OK)
+    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EROFS'
+  }
 }
 
 /** The error for a daemon whose process cannot be signaled from here. */

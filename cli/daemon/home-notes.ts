@@ -54,4 +54,7 @@ export function askToStop(home: string): void {
 /** The existence of the file is the request, regardless of its content. */
 export const isStopAsked = (home: string): boolean => existsSync(join(home, STOP))
 
-export const forgetStop = (home: string): void => stopNote(home).remove()
+/** On a read-only file system a needless removal would fail, instead of the write that matters. */
+export function forgetStop(home: string): void {
+  if (isStopAsked(home)) stopNote(home).remove()
+}

@@ -19,6 +19,9 @@ interface Item {
   readonly suggested_command?: string | undefined
 }
 
+/** The order of the daemon's report. */
+const URGENCY: readonly string[] = ['error', 'warning', 'info']
+
 interface World {
   readonly io: Io
   readonly out: Output
@@ -33,7 +36,7 @@ export async function doctorOffline(unreached: CliFault, entry: RouteCommand, { 
     await configItem(home),
     await agentsItem(io),
     ...serviceItems(ownerOf(io.env)),
-  ]
+  ].toSorted((a, b) => URGENCY.indexOf(a.severity) - URGENCY.indexOf(b.severity))
   if (out.json) out.value({ items })
   else if (entry.view && 'columns' in entry.view) out.table(items, entry.view.columns)
 }

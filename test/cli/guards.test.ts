@@ -67,6 +67,8 @@ test('an extension is installed after a yes on a terminal, and at once with --ye
   for (const answer of ['n', '', 'what']) assert.is(await install([answer]), false, answer)
 })
 
+const URGENCY = ['error', 'warning', 'info']
+
 test('the doctor checks what it can without a daemon', async ({ daemon }) => {
   await daemon.stop()
   const doctor = (...more: string[]) =>
@@ -80,6 +82,11 @@ test('the doctor checks what it can without a daemon', async ({ daemon }) => {
   const { items } = JSON.parse((await doctor('--json')).stdout)
   const config = items.find(({ id }: { id: string }) => id === 'config')
   assert.equal([config.severity, config.code], ['error', 'config_invalid'])
+  const order = items.map(({ severity }: { severity: string }) => severity)
+  assert.equal(
+    order,
+    order.toSorted((a: string, b: string) => URGENCY.indexOf(a) - URGENCY.indexOf(b)),
+  )
 })
 
 test.run()

@@ -47,6 +47,7 @@ test('no daemon starts on a read-only file system, and every refusal names the r
       assert.match(stderr, /read-only/, output)
       assert.not.match(stderr, /code: internal/, output)
       assert.match(stderr, /next: mount it for writing/, output)
+      if (note === 'removed') assert.not.match(stderr, /stop-asked/, output)
     }
 })
 
@@ -55,6 +56,9 @@ test('read commands work on a read-only file system, and the doctor names it', a
   const home = JSON.parse(doctor.stdout).items.find(({ id }: { id: string }) => id === 'home.path')
   assert.equal([home.code, home.severity], ['home_unwritable', 'error'])
   assert.match(home.message, /read-only file system; mount it writable/)
+  const { code, stderr } = onReadOnly(at, 'job', 'list')
+  assert.is(code, 3, stderr)
+  assert.match(stderr, /read-only\n.*\n.*next: mount it for writing/)
   const verified = onReadOnly(at, 'db', 'verify')
   assert.is(verified.code, 0, verified.stderr)
   assert.match(verified.stdout, /0 damaged/)
