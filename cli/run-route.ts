@@ -305,8 +305,8 @@ function showItem(item: unknown, body: unknown, view: Extract<CliView, { item: s
 export function rowsOf(body: unknown, view: RouteCommand['view']): readonly unknown[] | undefined {
   if (view) {
     if (!('rows' in view)) return undefined
-    const rows = pick(body, view.rows)
-    return Array.isArray(rows) ? rows : []
+    // Several paths: the rows of all, in that order.
+    return view.rows.split(' ').flatMap(path => pick(body, path) ?? [])
   }
   if (Array.isArray(body)) return body
   const lists = typeof body === 'object' && body !== null ? Object.values(body).filter(Array.isArray) : []

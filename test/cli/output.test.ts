@@ -1,5 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { rowsOf } from '../../cli/run-route.js'
 import { renderFields, renderTable } from '../../cli/show/table.js'
 import { cutText, textWidth } from '../../cli/show/text.js'
 import { FakeDaemon, type RunOptions, runCli } from './fake-daemon.js'
@@ -12,6 +13,13 @@ test.after.each(({ daemon }) => daemon.remove())
 
 const long = 'y'.repeat(300)
 const thing = { id: 'thg_1', state: 'open', size: 1, created_at: null, note: long }
+
+test('several paths of a view add their rows up', () => {
+  const view = { rows: 'tree.root tree.below', columns: [] }
+  const body = { tree: { root: { id: 1 }, below: [{ id: 2 }, { id: 3 }] } }
+  assert.equal(rowsOf(body, view), [{ id: 1 }, { id: 2 }, { id: 3 }])
+  assert.equal(rowsOf({ tree: {} }, view), [])
+})
 
 test('a kind or class, the argument of other commands, is never cut', () => {
   const columns = ['kind', 'name', 'class', 'updated'].map(path => ({ path, header: path }))

@@ -28,6 +28,7 @@ export type CliTable = DataOf<typeof ListTable>
 
 const View = v.union([
   v.strictObject({
+    /** Path of the list; several paths, separated by spaces, add up, and an object among them is one row. */
     rows: dotted,
     columns,
     empty: v.exactOptional(v.string()),

@@ -144,13 +144,13 @@ export const viewRoutes = [
   readingTask({
     method: 'GET',
     path: '/api/tasks/{id}/tree',
-    summary: 'List the descendants of a task',
+    summary: 'List a task and its descendants',
     replies: { 200: TreeReply },
     with: [
       cli('task tree', {
         args: [TASK_ARG],
         view: {
-          rows: 'tree.descendants',
+          rows: 'tree.root tree.descendants',
           columns: columnsOf<TreeNode>()([
             { of: 'depth', header: 'Level' },
             'task.id',
@@ -158,7 +158,6 @@ export const viewRoutes = [
             'task.title',
             { of: 'active_run.status', header: 'Run' },
           ]),
-          empty: 'no child tasks. Create one: svc task child create <id> <title>',
         },
       }),
     ],
