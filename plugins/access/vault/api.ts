@@ -97,7 +97,7 @@ export const VaultKeyRotated = event('vault.key_rotated', v.object({ key_id: v.s
 export const VaultErrors = defineErrors({
   vault_ref_invalid: {
     status: 400,
-    message: 'this is not a secret reference: use vault:<namespace>/<name>',
+    message: 'this is not a secret reference: use vault:<namespace>/<name> with a namespace of the vault',
     next: `write vault:<namespace>/<name>/…, for example vault:mcp/global/github/env/TOKEN; the namespaces are ${NAMESPACES.join(', ')}`,
   },
   vault_namespace_invalid: {

@@ -106,7 +106,7 @@ export const hookRoutes: readonly Route<HooksService>[] = [
             { of: 'patch_applied', header: 'Patch', below: true },
             { of: 'error', below: true },
           ],
-          { empty: 'No hook runs. Runs without a session: svc hooks runs none' },
+          { empty: 'No hook runs. The runs are listed by session; name none for those without a session.' },
         ),
       }),
       throws(SessionErrors.session_not_found, ...REFERENCE_ERRORS),

@@ -2,6 +2,7 @@ import { lstat, mkdir, realpath, rm, rmdir, stat, unlink } from 'node:fs/promise
 import path from 'node:path'
 import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { Serial } from '../../../../kernel/kit/serial.js'
+import { shown } from '../../../../kernel/kit/text.js'
 import { KernelErrors, messageOf } from '../../../../kernel/plugin.js'
 import type { AgentInput } from '../../../../schemas/agents.js'
 import { isInside, syncFolder, writeWhole } from '../../../desk/workspaces/api.js'
@@ -9,7 +10,7 @@ import { AgentErrors } from '../api.js'
 import { DefinitionError, digestOf } from './definition.js'
 import { parseDefinition, parseFile, renderDefinition } from './definition-file.js'
 import { type AgentFolder, definitionFile, readDefinitionFile } from './files.js'
-import type { Frontmatter } from './frontmatter.js'
+import { AGENT_NAME, type Frontmatter } from './frontmatter.js'
 
 /** Members of a definition file that requests cannot write; an update keeps them. */
 export type Kept = Pick<Frontmatter, 'mcp_servers' | 'hooks'>
@@ -26,6 +27,11 @@ export class DefinitionWriter {
 
   /** Throws `agent_exists` (409), `agent_invalid` and `agent_unwritable` (422). */
   create(where: AgentFolder, input: AgentInput, kept: Kept = {}): Promise<void> {
+    // The name has no line in a file yet.
+    if (!AGENT_NAME.test(input.name.trim())) {
+      const text = `${shown(input.name)} is not a name of a-z, 0-9, _ and -, at most 64 characters`
+      throw AgentErrors.agent_invalid(text, { next: 'choose another name' })
+    }
     return this.#alone(where, input.name, async file => {
       const text = renderChecked(where, { ...fieldsOf(input), ...kept }, input.prompt)
       const folder = path.dirname(file)

@@ -70,11 +70,18 @@ export const InstallErrors = defineErrors({
   extension_not_updatable: { status: 422, message: 'the extension was not installed by svc: change its folder' },
 })
 
+/** The next step, where the content itself is not at fault. */
+const NEXT: Partial<Record<Refusal, string>> = {
+  not_an_archive: 'name a folder, or an archive in the format .tar.gz',
+  truncated: 'get the archive again: a part of it is missing',
+  changing: 'try again when nothing writes to the folder',
+}
+
 /** The fault of refused content; `entry` is the path as its source wrote it. */
 export function refused(reason: Refusal, text: string, entry?: string) {
   const where = entry === undefined ? '' : `${shown(entry)}: `
   return InstallErrors.extension_content_refused(`${where}${text}`, {
     details: { reason, ...(entry === undefined ? {} : { entry: clip(entry, 200) }) },
-    next: 'ask the author of the extension for one without it',
+    next: NEXT[reason] ?? 'ask the author of the extension for one without it',
   })
 }

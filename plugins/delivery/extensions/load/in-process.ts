@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { type DropInsApi, reasonOf } from '../../../../kernel/platform.js'
 import {
   type Clock,
@@ -74,6 +75,7 @@ export async function bringCode(
       async error => {
         const syntax = error instanceof SyntaxError && (await syntaxErrorIn(host, where))
         throw ExtensionErrors.extension_load_failed(`${name} did not load: ${syntax || placed(error, where)}`, {
+          next: command('extension logs', name),
           cause: error,
         })
       },
@@ -100,7 +102,9 @@ export async function standIn(dropIns: DropInsApi, { name, version }: Manifest):
 function waiting(name: string, state: PluginState): Pick<Code, 'waits'> {
   if (state.status === 'failed') {
     const { error, next } = state
-    throw ExtensionErrors.extension_load_failed(`${name} did not start: ${error}`, next ? { next } : {})
+    throw ExtensionErrors.extension_load_failed(`${name} did not start: ${error}`, {
+      next: next ?? command('extension logs', name),
+    })
   }
   return state.status === 'active' ? {} : { waits: reasonOf(state) }
 }

@@ -101,6 +101,9 @@ test('a refused request changes nothing', async () => {
   for (const name of ['Writer', '..', 'a/b', '', 'x'.repeat(65), '.svc', 'coordinator']) {
     assert.is(await post({ name }), '422 agent_invalid', name)
   }
+  const odd = (await s.request('POST', '/api/agents', { agent: { ...agent, name: '../evil' }, scope: 'global' })).body
+  assert.is(odd.error, '"../evil" is not a name of a-z, 0-9, _ and -, at most 64 characters')
+  assert.is(odd.details.next, 'choose another name')
   assert.is(await post({ prompt: '  ' }), '422 agent_invalid')
   assert.is(await post({ prompt: 'x'.repeat(600_000) }), '422 agent_invalid')
   assert.is(await post({ command: 'rm -rf / | cat' }), '422 agent_invalid')

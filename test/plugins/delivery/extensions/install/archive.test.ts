@@ -142,6 +142,8 @@ for (const [what, reason, bytes] of refusals) {
     const fault = await faultFrom(installer.install({ path: archive }, operator))
     assert.is(fault.code, 'extension_content_refused', fault.stack)
     assert.is(fault.details?.reason, reason, fault.message)
+    const isWhole = !['not_an_archive', 'truncated'].includes(reason)
+    assert.is(fault.next?.startsWith('ask the author') ?? false, isWhole, fault.next)
     assert.equal(await contents(inside), {})
   })
 }
