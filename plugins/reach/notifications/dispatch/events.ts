@@ -121,7 +121,9 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
   'automation.run.ended': {
     severity: payload => (failed(payload) ? 'error' : payload.status === 'canceled' ? 'warning' : 'info'),
     title: ({ subject, payload }) =>
-      missed(payload) ? `Job was not run: ${subject}` : `Automation run ${payload.status}: ${subject}`,
+      missed(payload)
+        ? `${payload.trigger_id ? 'Trigger' : 'Job'} was not run: ${subject}`
+        : `Automation run ${payload.status}: ${subject}`,
     why: ({ error }) => error,
     next: ({ payload }) => command('automation runs get', String(payload.id)),
     outcome: payload =>

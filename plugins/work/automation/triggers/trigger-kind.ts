@@ -49,7 +49,7 @@ export function triggerProblem(spec: TriggerSpec, scope: RecordScope): JobProble
     limitsProblem(spec) ??
     (EVENT.test(spec.event)
       ? undefined
-      : `event: unknown event ${shown(spec.event)}; use session.created, session.stopped, automation.run.completed, automation.run.failed, memory.consolidated, hook.<name>.completed, ext.<extension>.<name> or webhook`) ??
+      : `event: unknown event ${shown(spec.event)}; use session.created, session.stopped, automation.run.completed, automation.run.failed, hook.<name>.completed, ext.<extension>.<name> or webhook`) ??
     webhookProblem(spec) ??
     filterProblem(spec.filter ?? {})
   if (text !== undefined) return { of: 'job', text }

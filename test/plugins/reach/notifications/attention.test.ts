@@ -2,6 +2,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, surfaceOf } from '../../../../kernel/plugin.js'
 import { type AttentionEntry, AttentionSources } from '../../../../plugins/reach/notifications/api.js'
+import { MEANINGS } from '../../../../plugins/reach/notifications/dispatch/events.js'
 import { type FinishedSession, InboxSources } from '../../../../plugins/work/sessions/api.js'
 import type { InboxItem, InboxMishap } from '../../../../schemas/sessions.js'
 import { probe } from '../../../../testing/traces.js'
@@ -254,6 +255,14 @@ test('failed or missed jobs and expired questions are in inbox, status and docto
     'Not answered in time: Docs wants to: rm -rf dist',
   )
   assert.equal((await ids(s)).length, 4, 'each is in the list of attention once')
+
+  const ended = { severity: 'warning', error: 'misfire_grace_exceeded: x', status: 'canceled' }
+  const titleOf = (payload: object) =>
+    MEANINGS['automation.run.ended']?.title({ subject: 's', payload: { ...ended, ...payload } } as never)
+  assert.equal(
+    [titleOf({ job_id: 'j' }), titleOf({ trigger_id: 't' })],
+    ['Job was not run: s', 'Trigger was not run: s'],
+  )
 
   await s.emit('automation.run.ended', { id: 'run_5', job_id: 'job_1', status: 'completed' })
   assert.is((await ack(s, '', 'automation:job_2')).status, 204)

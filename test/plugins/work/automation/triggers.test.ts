@@ -42,7 +42,7 @@ const VALID: readonly Record<string, unknown>[] = [
 const INVALID: readonly (readonly [Record<string, unknown>, RegExp])[] = [
   [trigger({ name: ' ' }), /name/],
   [trigger({ event: 'task.done' }), /event: unknown event "task\.done"; use session\.created/],
-  [trigger({ event: 'hook..completed' }), /event: /],
+  [trigger({ event: 'hook..completed' }), /event: (?!.*memory\.consolidated)/],
   [trigger({ event: 'ext.' }), /event: /],
   [trigger({ agent_name: '' }), /agent_name: required/],
   [trigger({ prompt: ' ' }), /prompt: required/],
