@@ -10,6 +10,7 @@ import { agentSuite, commit, REPORT, refuseWrite, SMALL } from './report-agent-c
 const test = agentSuite('report agent')
 
 const TREE = {
+  '.svc/agents/ada/AGENT.md': 'TODO not seen\n',
   '.gitignore': '# built\n*.log\n!keep.log\n/out/\ngenerated/*.ts\n',
   'README.md': '# Demo\n\nSome *text*.\n',
   'assets/logo.bin': '0123456789'.repeat(30),
@@ -180,6 +181,19 @@ test('the agent returns the report as text when the write stays refused or fails
   assert.match(agent.said(session), 'was not written: No space left on device.')
   assert.is(agent.asked.filter(ask => ask.toolCall.kind === 'edit').length, 1, 'no permission helps a full disk')
   assert.not(existsSync(join(cwd, '.svc')))
+})
+
+test('a write that a person refused to the client is not asked again', async ({ scratch, start }) => {
+  const cwd = scratch.workspace('project', SMALL)
+  const agent = await start({
+    beforeWrite: () => {
+      throw new RequestError(-32_001, 'permission denied: a person rejected it', { code: 'permission_denied' })
+    },
+  })
+  const session = await agent.open(cwd)
+  assert.is(await agent.prompt(session), 'end_turn')
+  assert.match(agent.said(session), 'was not written: permission denied: a person rejected it.')
+  assert.equal(agent.asked.filter(ask => ask.toolCall.kind === 'edit').length, 0)
 })
 
 test('the turn ends when a permission is answered with cancelled', async ({ scratch, start }) => {

@@ -85,7 +85,7 @@ export interface Inspection {
   readonly truncated: boolean
 }
 
-const SKIPPED_DIRECTORIES: ReadonlySet<string> = new Set(['.git', 'dist', 'node_modules'])
+const SKIPPED_DIRECTORIES: ReadonlySet<string> = new Set(['.git', '.svc', 'dist', 'node_modules'])
 
 /** Code-unit order: the same on every machine, whatever its locale. */
 export function compare(left: string, right: string): number {

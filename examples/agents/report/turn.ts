@@ -216,7 +216,9 @@ export class Turn {
       try {
         await this.#workspace.write(target.absolute, report).catch(async error => {
           this.#signal.throwIfAborted()
-          if (!this.#workspace.clientWrites || !isPermissionError(error, target.absolute)) throw error
+          // A person who refused it is not asked again.
+          if (!this.#workspace.clientWrites || wasAnswered(error)) throw error
+          if (!isPermissionError(error, target.absolute)) throw error
           // "Allow always" of an earlier turn did not reach this client's own rules: only "reject always" still counts.
           if (this.session.decisions.get(subject) === 'allowed') this.session.decisions.delete(subject)
           if (!(await this.#allowed(subject, call))) throw new Error('it was not permitted')
@@ -273,6 +275,9 @@ function describeHistory(history: GitHistory): string {
       return 'The git history could not be read; the report goes without it.'
   }
 }
+
+/** Whether a refusal is the answer to a question, or one that nobody answered in time. */
+const wasAnswered = (error: unknown) => /a person rejected|nobody answered/.test(reasonOf(error))
 
 /** JSON-RPC has no code for "not permitted", so the words have to tell; the path, which may hold any word, is no witness. */
 function isPermissionError(error: unknown, path: string): boolean {
