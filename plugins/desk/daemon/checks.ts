@@ -6,7 +6,7 @@ import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import type { ConfigState, ConfigurationApi } from '../../platform/configuration/api.js'
 import type { KindHealth } from '../../platform/reconcile/api.js'
 import type { TcpState } from '../../platform/tcp/api.js'
-import { finding, HELD_AT_START } from './api.js'
+import { finding } from './api.js'
 import { formerPluginItems, type NamedPlugins, wentTo } from './former-plugins.js'
 
 /** Restarts the daemon, with the current Node and settings. */
@@ -67,12 +67,6 @@ export function tcpItems(tcp: TcpState): DiagnosticItem[] {
   const message = tcp.status === 'on' ? 'TCP serves callers with a token' : `TCP is off: ${tcp.why}`
   return [fine(common.id, common.category, 'tcp_ok', 'TCP', message)]
 }
-
-/** The reason for safe mode; a confirmed home needs only a restart. */
-export const safeModeReason = (why: string | undefined, isHeld: boolean): string | undefined =>
-  why === HELD_AT_START && !isHeld
-    ? `the daemon started while the home was held; run ${command('daemon restart')}`
-    : why
 
 /** @param why the reason for safe mode; undefined if extensions run */
 export function safeModeItems(why: string | undefined, isHeld: boolean): DiagnosticItem[] {

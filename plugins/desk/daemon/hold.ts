@@ -1,10 +1,17 @@
 import { existsSync } from 'node:fs'
 import fs from 'node:fs/promises'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { jsonFile } from '../../../kernel/kit/json-file.js'
 import { systemDisk } from '../../../kernel/platform.js'
 import type { Home } from '../../../kernel/plugin.js'
 import { HeldHome } from '../../../schemas/daemon/backup.js'
-import { HOLD_FILE } from './api.js'
+import { HELD_AT_START, HOLD_FILE } from './api.js'
+
+/** The reason for safe mode; a confirmed home needs only a restart. */
+export const safeModeReason = (why: string | undefined, isHeld: boolean): string | undefined =>
+  why === HELD_AT_START && !isHeld
+    ? `the daemon started while the home was held; run ${command('daemon restart')}`
+    : why
 
 /** The hold of a home, kept in a file so that it survives restarts until a person ends it. */
 export class Hold {

@@ -56,7 +56,6 @@ import {
   reconcileItems,
   resolverItems,
   safeModeItems,
-  safeModeReason,
   storeItems,
   tcpItems,
 } from './checks.js'
@@ -64,7 +63,7 @@ import { databaseStatus, schemaStreams } from './database.js'
 import { runDoctor } from './doctor.js'
 import { wentTo } from './former-plugins.js'
 import { returnFreeMemory } from './free-memory.js'
-import { Hold } from './hold.js'
+import { Hold, safeModeReason } from './hold.js'
 import { logItems, permissionItems, processItems } from './home-checks.js'
 import type { needs } from './needs.js'
 import { nodeItems } from './node-release.js'

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { History } from '../../../../kernel/kit/history.js'
 import { TokenBucket } from '../../../../kernel/kit/rate.js'
-import { resolveSecret } from '../../../../kernel/kit/secret-ref.js'
+import { parseSecretRef, resolveSecret } from '../../../../kernel/kit/secret-ref.js'
 import { clip } from '../../../../kernel/kit/text.js'
 import { type Actor, Fault, iso, messageOf, type Tx, turn } from '../../../../kernel/plugin.js'
 import type { WebhookReply } from '../../../../schemas/automation.js'
@@ -260,7 +260,7 @@ export class Webhooks {
 
 function unreadable({ id, spec }: TriggerRecord, error: unknown): DiagnosticItem {
   const why = error instanceof Fault ? error.message : messageOf(error)
-  const isVault = spec.webhook_secret_ref?.startsWith('vault:') === true
+  const { scheme } = parseSecretRef(spec.webhook_secret_ref ?? '') ?? {}
   return finding({
     id: `trigger:${id}:secret`,
     code: 'webhook_secret_missing',
@@ -268,9 +268,8 @@ function unreadable({ id, spec }: TriggerRecord, error: unknown): DiagnosticItem
     severity: 'warning',
     title: `the secret of webhook ${spec.name} cannot be read`,
     message: `${why}; each delivery is refused`,
-    suggested_command: isVault
-      ? command('vault put', spec.webhook_secret_ref ?? '')
-      : command('automation triggers get', id),
+    suggested_command:
+      scheme === 'vault' ? command('vault put', spec.webhook_secret_ref ?? '') : command('automation triggers get', id),
   })
 }
 
