@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { RequestError } from '@agentclientprotocol/sdk'
 import * as assert from 'uvu/assert'
@@ -10,7 +10,6 @@ import { agentSuite, commit, REPORT, refuseWrite, SMALL } from './report-agent-c
 const test = agentSuite('report agent')
 
 const TREE = {
-  '.svc/agents/ada/AGENT.md': 'TODO not seen\n',
   '.gitignore': '# built\n*.log\n!keep.log\n/out/\ngenerated/*.ts\n',
   'README.md': '# Demo\n\nSome *text*.\n',
   'assets/logo.bin': '0123456789'.repeat(30),
@@ -62,6 +61,8 @@ Files of no known language: 3.
 test('the agent writes the report through the client and reports each step', async ({ scratch, start }) => {
   const cwd = scratch.workspace('project', TREE)
   commit(cwd, 'Start <here>', '2024-01-02')
+  mkdirSync(join(cwd, '.svc'))
+  writeFileSync(join(cwd, '.svc', 'workspace.toml'), '# TODO not seen\n')
   const agent = await start()
   const session = await agent.open(cwd)
 
