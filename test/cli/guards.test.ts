@@ -67,6 +67,14 @@ test('an extension is installed after a yes on a terminal, and at once with --ye
   for (const answer of ['n', '', 'what']) assert.is(await install([answer]), false, answer)
 })
 
+test('a cancel without a running prompt says so in words', async ({ daemon }) => {
+  daemon.reply('GET /api/sessions/ses_1/owner', 200, { workspace_id: 'ws_1' })
+  const url = '/api/workspaces/ws_1/sessions/ses_1/prompt/cancel'
+  daemon.reply(`POST ${url}`, 200, { outcome: 'no_active_prompt', session_id: 'ses_1' })
+  const { stdout, stderr } = await runCli(daemon.home, ['session', 'cancel', 'ses_1'], { data, root: dist })
+  assert.is(stdout, 'Outcome  no prompt was running\n', stderr)
+})
+
 const URGENCY = ['error', 'warning', 'info']
 
 test('the doctor checks what it can without a daemon', async ({ daemon }) => {

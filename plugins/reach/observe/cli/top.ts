@@ -236,7 +236,7 @@ export function summaryOf({ attention, today, queue }: Frame, out: CommandOutput
       ? 'nothing needs attention'
       : attention && out.color('yellow', `${grouped(attention)} need attention`)
   const counts = [waiting, queued].filter(text => text !== null).join('; ')
-  const done = today && `today: ${grouped(today.runs_completed)} runs completed, ${grouped(today.runs_failed)} failed`
+  const done = today && `today: ${many(today.runs_completed, 'run')} completed, ${grouped(today.runs_failed)} failed`
   return [counts, done ?? ''].filter(text => text !== '')
 }
 

@@ -1,4 +1,4 @@
-import { cli, runsCode, throws, tool } from '../../../../kernel/kit/annotations/index.js'
+import { cli, runsCode, show, throws, tool } from '../../../../kernel/kit/annotations/index.js'
 import { accepted, noContent, ok, type Route, streamed } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
 import { undo } from '../../../desk/changes/api.js'
@@ -13,6 +13,10 @@ import type { PromptAnswer } from '../turn/prompting.js'
 import { fields, find, id, ONE, route } from './common.js'
 
 const { session_not_found, hook_denied } = SessionErrors
+
+const canceled = show(schemas.CancelPromptReply, '', [
+  { of: 'outcome', words: { no_active_prompt: 'no prompt was running', cancel_requested: 'cancel requested' } },
+])
 
 /** Routes that change one session in its workspace. */
 export const changingRoutes: readonly Route<SessionsService>[] = [
@@ -96,7 +100,7 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
     essential: true,
     replies: { 200: schemas.CancelPromptReply },
     with: [
-      cli('session cancel', { args: [id], find, view: { text: 'outcome' } }),
+      cli('session cancel', { args: [id], find, view: canceled }),
       tool('session_cancel', ['sessions']),
       throws(session_not_found),
       runsCode(false),

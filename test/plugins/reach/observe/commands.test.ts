@@ -6,6 +6,7 @@ import { Output, type OutputMode } from '../../../../cli/show/output.js'
 import { textWidth } from '../../../../cli/show/text.js'
 import { watchReplies } from '../../../../cli/watch-route.js'
 import type { CommandContext, CommandOutput } from '../../../../kernel/plugin.js'
+import { summaryOf } from '../../../../plugins/reach/observe/cli/top.js'
 import { runOverview, runTop } from '../../../../plugins/reach/observe/commands.js'
 import observe from '../../../../plugins/reach/observe/index.js'
 import { type Scene, scene } from '../../work/tasks/scene.js'
@@ -69,6 +70,12 @@ async function run(
 }
 
 const LONG = 'a title that is longer than what is left of a line of eighty columns, by far and by far'
+
+test('the summary of top counts one run as one', () => {
+  const today = { runs_completed: 1, runs_failed: 0 }
+  const [, line] = summaryOf({ attention: 0, today, queue: null } as never, {} as CommandOutput)
+  assert.is(line, 'today: 1 run completed, 0 failed')
+})
 
 test('top without a terminal prints one state, and no line is wider than 80 columns', async ({ world }) => {
   const agents = Array.from({ length: 12 }, () => world.agent())
