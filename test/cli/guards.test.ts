@@ -68,10 +68,13 @@ test('an extension is installed after a yes on a terminal, and at once with --ye
 })
 
 test('a cancel without a running prompt says so in words', async ({ daemon }) => {
-  daemon.reply('GET /api/sessions/ses_1/owner', 200, { workspace_id: 'ws_1' })
-  const url = '/api/workspaces/ws_1/sessions/ses_1/prompt/cancel'
-  daemon.reply(`POST ${url}`, 200, { outcome: 'no_active_prompt', session_id: 'ses_1' })
-  const { stdout, stderr } = await runCli(daemon.home, ['session', 'cancel', 'ses_1'], { data, root: dist })
+  daemon.reply('GET /api/sessions/ses_0000000000000001/owner', 200, { workspace_id: 'ws_1' })
+  const url = '/api/workspaces/ws_1/sessions/ses_0000000000000001/prompt/cancel'
+  daemon.reply(`POST ${url}`, 200, { outcome: 'no_active_prompt', session_id: 'ses_0000000000000001' })
+  const { stdout, stderr } = await runCli(daemon.home, ['session', 'cancel', 'ses_0000000000000001'], {
+    data,
+    root: dist,
+  })
   assert.is(stdout, 'Outcome  no prompt was running\n', stderr)
 })
 
