@@ -1,5 +1,5 @@
 // proof, timeout: 240s: whole daemons, started by the command itself
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -88,7 +88,8 @@ test('a run without a terminal does not wait: a question is rejected with an exi
   assert.match(denied.stdout, /\? run: ls\n {2}Rejected: no one is available to answer\./)
   assert.match(denied.stdout, /answer: reject_once/)
   assert.match(denied.stdout, /No file changed/)
-  const hasSandbox = spawnSync('bwrap', ['--ro-bind', '/', '/', 'true']).status === 0
+  const doctor = await at.run(['doctor', '--only', 'sandboxes', '--json'], repository)
+  const hasSandbox = JSON.parse(doctor.stdout).items[0].code === 'sandbox_ok'
   const allowing = `--permissions approve-all${hasSandbox ? '' : ' --sandbox none'}`
   const hint = `rejected, because no one can be asked. To allow them: ${allowing}\n`
   assert.match(denied.stdout, hint)

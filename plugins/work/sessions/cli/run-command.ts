@@ -42,7 +42,7 @@ export async function runRun(context: TaskContext): Promise<number> {
   const { code, hint } = await runShown({ ...withoutOutput(context), watched: event => answer.take(event) })
   const { out } = context
   if (answer.text !== '') out.text(answer.text.endsWith('\n') ? answer.text : `${answer.text}\n`)
-  if (code !== 0) out.note?.(answer.failure ?? hint ?? ENDED[code] ?? 'the agent did not finish')
+  if (code !== 0) out.note?.(hint ?? ENDED[code] ?? answer.failure ?? 'the agent did not finish')
   return code
 }
 
