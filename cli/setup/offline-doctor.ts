@@ -43,7 +43,9 @@ export async function doctorOffline(unreached: CliFault, entry: RouteCommand, { 
 
 function daemonItem({ code, message, more }: CliFault, home: string): Item {
   const log = existsSync(join(home, 'logs', 'svc.log')) ? '; see its log: svc logs' : ''
-  return { id: 'daemon', severity: 'error', code, message: `${message}${log}`, suggested_command: more.next }
+  // The next step has a column of its own.
+  const [what = ''] = message.split('; start one: ')
+  return { id: 'daemon', severity: 'error', code, message: `${what}${log}`, suggested_command: more.next }
 }
 
 function homeItem(home: string): Item {

@@ -87,6 +87,7 @@ test('the doctor checks what it can without a daemon', async ({ daemon }) => {
   const { code, stdout, stderr } = await doctor()
   assert.equal([code, stderr], [3, ''])
   assert.match(stdout, /^SEVERITY +ITEM.*\nerror +daemon +no daemon is running.* svc daemon start\n/)
+  assert.is(stdout.split('svc daemon start').length, 2, 'the next step is named once')
   assert.match(stdout, /\ninfo +config +config\.json can be read/)
   assert.match(stdout, /\nwarning +runtime\.providers +no agent program is on the PATH.*npm install -g/)
   writeFileSync(join(daemon.home, 'config.json'), '{')
