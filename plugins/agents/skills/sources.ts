@@ -39,7 +39,11 @@ export class SkillSources {
     const places = await this.#places(workspace, agent)
     const looked = await Promise.all(places.map(source => this.#folder(source).scan(maxAge)))
     return {
-      candidates: [...bundledSkills(), ...looked.flatMap(({ candidates }) => candidates), ...this.#ofRecords(workspace)],
+      candidates: [
+        ...bundledSkills(),
+        ...looked.flatMap(({ candidates }) => candidates),
+        ...this.#ofRecords(workspace),
+      ],
       broken: looked.flatMap(({ broken }) => broken),
     }
   }
