@@ -2,6 +2,7 @@ import { within } from '../clock.js'
 import { Fault, messageOf } from '../contract/errors.js'
 import { isDropIn, type Plugin, type PluginState, reasonOf } from '../contract/plugin.js'
 import { Redactors } from '../contract/redact.js'
+import { kernelTapper } from '../hooks/kernel-hooks.js'
 import { Serial } from '../kit/serial.js'
 import { OwnedScope } from '../scope.js'
 import { Changing } from './changing.js'
@@ -37,6 +38,7 @@ export class Host {
     this.#services = new Services(options.clock, options.consumer)
     this.#optional = new OptionalTaps(this.#services)
     for (const one of options.kernelServices) this.#services.provide(one, one.service, options.scope)
+    options.hooks.unrouted.tap(kernelTapper(options.scope), path => this.slots.whyUnrouted(path))
   }
 
   /** Starts every plugin whose requirements are met: apply → known → published → projected → running. */

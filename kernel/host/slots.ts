@@ -1,4 +1,4 @@
-import { faultOf, messageOf } from '../contract/errors.js'
+import { type Fault, faultOf, KernelErrors, messageOf } from '../contract/errors.js'
 import { isDropIn, type Plugin, type PluginState, reasonOf } from '../contract/plugin.js'
 import type { KernelHooks } from '../hooks/kernel-hooks.js'
 import type { OwnedScope } from '../scope.js'
@@ -202,6 +202,15 @@ export class Slots {
     for (const [name, missing] of waiting) stuck.push([name, { status: 'waiting', missing }])
     for (const [name, error] of failed) stuck.push([name, { status: 'failed', error }])
     return { order, depths, stuck }
+  }
+
+  /** Why nothing serves a path: its route is one of a plugin that waits. */
+  whyUnrouted(path: string): Fault | undefined {
+    const matches = (template: string) => new RegExp(`^${template.replace(/\{[^}]+\}/g, '[^/]+')}$`).test(path)
+    for (const { plugin, state } of this.#slots.values())
+      if (state.status === 'waiting' && plugin.surface.routes?.some(route => matches(route.path)))
+        return KernelErrors.unavailable(`${plugin.name} does not run now: ${reasonOf(state)}`, { next: 'svc doctor' })
+    return undefined
   }
 
   /** Clears the errors of the dependents of a plugin that changes: they may have failed because of its former version. */

@@ -4,6 +4,7 @@ import { DropIns } from '../../../kernel/platform.js'
 import {
   type DiskRoom,
   DiskSpace,
+  Fault,
   Faults,
   Host,
   type HostView,
@@ -64,6 +65,29 @@ test('no plugin replaces a kernel token, and a missing kernel token is awaited',
       ['waits', { status: 'waiting', missing: ['waits', 'kernel.nothing@1'] }],
     ],
   )
+  await svc.close()
+})
+
+test('a route of a plugin that waits says why it is not served, and one of nobody is not found', async () => {
+  const full = () => {
+    throw new Fault('disk_full', 507, 'no space')
+  }
+  const svc = await boot({
+    plugins: [
+      plain('base', { provides: 'base@1', apply: full }),
+      plain('above', { requires: ['base@1'], path: '/api/above/{id}' }),
+    ],
+  })
+  const reply = async (path: string) => {
+    const { status, body } = await svc.request('GET', path)
+    return [status, body.code, body.error, body.details?.next]
+  }
+  const why = 'it waits for free disk space (disk_full): no space'
+  assert.equal(await reply('/api/base'), [503, 'unavailable', `base does not run now: ${why}`, 'svc doctor'])
+  const above = 'above does not run now: it waits for above → base@1 of base, which waits for free disk space'
+  assert.equal((await reply('/api/above/7?x=1')).slice(0, 3), [503, 'unavailable', above])
+  for (const path of ['/api/above', '/api/above/7/8', '/api/none'])
+    assert.equal((await reply(path)).slice(0, 2), [404, 'route_not_found'], path)
   await svc.close()
 })
 
