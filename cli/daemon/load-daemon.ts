@@ -9,6 +9,9 @@ import type { DaemonOptions } from './run-daemon.js'
 const startedAfterMs = 1000
 /** Milliseconds of a start that hangs or takes long, after which its code is optimized too. */
 const longStartMs = 10_000
+/** Milliseconds in which a daemon is watched, and the part of them that an idle one works at most. */
+const watchedMs = 2000
+const idlePart = 0.05
 /** V8 has cleaned up by then. */
 const shrunkAfterMs = 30_000
 
@@ -31,11 +34,22 @@ export async function loadDaemon(root: string, home: string): Promise<Daemon['ru
     // The next start finds the code only under the flags under which it loads it.
     setFlagsFromString(NOT_OPTIMIZED)
     keep?.()
-    setFlags([OPTIMIZED, ...SHRINKING])
-    setTimeout(setFlags, shrunkAfterMs, SHRUNK).unref()
+    setFlagsFromString(OPTIMIZED)
+    shrinkWhenIdle()
   }
   return (options: DaemonOptions) =>
     runDaemon({ ...options, onReady: () => setTimeout(started, startedAfterMs).unref() })
+}
+
+/** Once, and not under load, which would run slower meanwhile. */
+function shrinkWhenIdle(): void {
+  const before = performance.eventLoopUtilization()
+  const judge = () => {
+    if (performance.eventLoopUtilization(before).utilization > idlePart) return shrinkWhenIdle()
+    setFlags(SHRINKING)
+    setTimeout(setFlags, shrunkAfterMs, SHRUNK).unref()
+  }
+  setTimeout(judge, watchedMs).unref()
 }
 
 function setFlags(flags: readonly string[]): void {
