@@ -340,7 +340,7 @@ export function guardUndo({ table, kernel }: SessionsContext, { path, params }: 
   const busy = path.startsWith('/api/agents/{name}') ? table.busyWith(kernel.db, name) : 0
   if (busy === 0) return undefined
   return SessionErrors.session_busy(
-    `${busy === 1 ? '1 session' : `${busy} sessions`} of the agent ${shown(name)} must end first; undo it then`,
+    `${busy === 1 ? '1 session is' : `${busy} sessions are`} at work for the agent ${shown(name)}; undo it after that`,
   )
 }
 
