@@ -97,8 +97,11 @@ export async function loadEngine({ pin = SQLITE_PIN, ...options }: EngineOptions
  */
 export const FAST_TEXTS = [
   ['l=a=>{for(', 'all=a=>a.all??=Buffer.from(a.buffer),l=a=>Buffer.byteLength(a),slow=a=>{for('],
-  ['L=(a,b,d,c)=>{', 'L=(a,b,d,c)=>{if(b===E&&c>0)return c=all(E).utf8Write(a,d,c-1),b[d+c]=0,c;'],
-  ['Ya.decode(E.subarray(a,Za(E,a,b,d)))', 'all(E).utf8Slice(a,Za(E,a,b,d))'],
+  [
+    'L=(a,b,d,c)=>{',
+    'L=(a,b,d,c)=>{if(b===E&&c>0)return c=all(E).write(a,d,Math.min(c-1,E.length-d-1),`utf8`),b[d+c]=0,c;',
+  ],
+  ['Ya.decode(E.subarray(a,Za(E,a,b,d)))', 'all(E).toString(`utf8`,a,Za(E,a,b,d))'],
 ] as const
 
 /** Compiled modules of this process, by the SHA-256 of their bytes: instances share only code. */

@@ -160,8 +160,8 @@ test('a message shows a notification, and a click leads to the question of its s
   const devtools = await context.newCDPSession(page)
   const registered = new Promise<string>(resolve =>
     devtools.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => {
-      const [first] = registrations.filter(({ isDeleted }) => !isDeleted)
-      if (first) resolve(first.registrationId)
+      const own = registrations.find(({ isDeleted, scopeURL }) => !isDeleted && scopeURL.startsWith(scene.base))
+      if (own) resolve(own.registrationId)
     }),
   )
   await devtools.send('ServiceWorker.enable')
@@ -171,6 +171,7 @@ test('a message shows a notification, and a click leads to the question of its s
     page.evaluate<{ title: string; place: string }[]>(`navigator.serviceWorker.ready
       .then(one => one.getNotifications())
       .then(all => all.map(({ title, data }) => ({ title, place: data.place })))`)
+  await page.evaluate('navigator.serviceWorker.ready')
   await deliver(JSON.stringify({ title: 'An agent waits for your answer', tag: 'a', session: id }))
   await deliver('{ not readable')
   await deliver(JSON.stringify({ title: 'Lure', tag: 'b', session: '../../../evil?x=//evil.example' }))
