@@ -36,7 +36,7 @@ export const RULES: readonly (readonly [name: RegExp, rule: Rule])[] = [
   [/^table kernel_event_day$/, { perDay: 60, within: 100 }],
   [/^table (observe_day|observe_hour)$/, { perDay: 60, within: 100 }],
   [/^table sessions_usage_day$/, { perDay: 10, within: 25 }],
-  [/^table changes_change$/, { most: 200 }],
+  [/^table changes_change$/, { most: 232 }],
   [/^table settings_apply$/, { most: 1000 }],
   [/^table hooks_run$/, { most: 50_000 }],
   [/^table notifications_notice$/, { most: 1000 }],
