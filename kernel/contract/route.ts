@@ -55,7 +55,7 @@ type WithTexts<T> = {
 }
 
 type BodyOf<B> = B extends BytesBody ? (B['as'] extends 'raw' ? Buffer : Readable) : Output<B>
-/** What a handler may return as the body of a declared reply. */
+/** The type of the body that a handler returns for a declared reply. */
 export type ReplyOf<R> = R extends BytesReply ? Bytes : R extends Schema ? Input<R> | WithTexts<Input<R>> : undefined
 
 /** Whether a body or reply is JSON, decoded or checked by a schema. */

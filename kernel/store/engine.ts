@@ -92,8 +92,8 @@ export async function loadEngine({ pin = SQLITE_PIN, ...options }: EngineOptions
 }
 
 /**
- * Replacements in the source of sql.js, each of which occurs once in it: it passes texts to and from SQLite character by character,
- * which takes as long as a short statement.
+ * Replacements in the source of sql.js, each of which occurs once in it. Its own functions convert texts for SQLite character by
+ * character, and the conversion takes as long as a short statement.
  */
 export const FAST_TEXTS = [
   ['l=a=>{for(', 'all=a=>a.all??=Buffer.from(a.buffer),l=a=>Buffer.byteLength(a),slow=a=>{for('],
