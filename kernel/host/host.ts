@@ -132,17 +132,10 @@ export class Host {
     return errors
   }
 
-  /**
-   * Runs one change at a time. Routes are published outside of the queue, so that a burst of changes shares one generation of
-   * routes.
-   */
-  async #change<T>(work: (change: Changing) => Promise<T>): Promise<T> {
+  /** Runs one change at a time, and publishes its routes. */
+  #change<T>(work: (change: Changing) => Promise<T>): Promise<T> {
     const change = new Changing(false)
-    try {
-      return await this.#queue.run(() => work(change))
-    } finally {
-      await this.#publish(change)
-    }
+    return this.#queue.run(() => work(change).finally(() => this.#publish(change)))
   }
 
   /** Publishes the routes. A plugin whose routes cannot be served fails, and the others are published again. */

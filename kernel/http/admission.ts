@@ -62,44 +62,29 @@ export class Call {
   }
 }
 
-/** The hold of one change. `isOver` is set once the replaced plugins are ready; the next generation then ends the hold. */
-export interface Hold {
-  readonly owners: readonly string[]
-  isOver: boolean
-}
-
 /**
  * Admits requests. Those for a plugin under change wait; admitted ones are counted, so that a drain can wait for them or abort
  * them.
  */
 export class Admission {
-  readonly holds = new Set<Hold>()
+  readonly #holds = new Set<readonly string[]>()
   readonly #running = new Map<string, Set<Call>>()
   /** Checks of waiting requests, repeated whenever a hold ends. */
   readonly #waiting = new Set<() => void>()
 
   constructor(private readonly clock: Clock) {}
 
-  /**
-   * Requests for these owners wait from now on. The returned function marks the hold as over; the hold ends when the next
-   * generation serves. Requests go on waiting while another hold has the owner.
-   */
+  /** Requests for these owners wait until the returned function is called, or longer while another hold has the owner. */
   hold(owners: readonly string[]): () => void {
-    const hold: Hold = { owners, isOver: false }
-    this.holds.add(hold)
+    const hold = [...owners]
+    this.#holds.add(hold)
     return () => {
-      hold.isOver = true
+      if (this.#holds.delete(hold)) for (const check of [...this.#waiting]) check()
     }
   }
 
-  /** Ends holds. */
-  letIn(over: readonly Hold[]): void {
-    for (const hold of over) this.holds.delete(hold)
-    for (const check of [...this.#waiting]) check()
-  }
-
   mustWait(owner: string): boolean {
-    for (const { owners } of this.holds) if (owners.includes(owner)) return true
+    for (const owners of this.#holds) if (owners.includes(owner)) return true
     return false
   }
 

@@ -11,6 +11,7 @@ import { headRefusal, requestRefusal } from './guards.js'
 import type { Handler } from './listeners.js'
 import { writeFault } from './reply.js'
 import { Arrival, arrivalOf, type From } from './request.js'
+import type { Routing } from './routing.js'
 import type { TransportOptions } from './transport.js'
 
 /** Header with the actor of an injected request. Requests of listeners never get an actor from it. */
@@ -21,7 +22,6 @@ export const AUTHENTICATOR = '(authenticator)'
 const PUBLIC: Actor = { ...anonymous, origin: 'http' }
 
 type Done = (refused?: Error) => void
-type Route = (request: IncomingMessage, response: ServerResponse) => void
 
 /** The steps between the doors and the routes: authentication, guards, and the wait for plugins under change. */
 export class Entrance {
@@ -29,8 +29,8 @@ export class Entrance {
   readonly acting = new Map<string, Actor | undefined>()
   /** Sends the streams of handlers; registered by the token `Streams`. */
   carrier: Carrier | undefined
-  /** The current generation of routes; undefined before the first and after the last. */
-  route: Route | undefined
+  /** The current routes; undefined before the first and after the last. */
+  routing: Routing | undefined
 
   constructor(
     private readonly options: TransportOptions,
@@ -46,7 +46,7 @@ export class Entrance {
   }
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
-    if (this.route) this.route(request, response)
+    if (this.routing) this.routing.serve(request, response)
     else writeFault(response, KernelErrors.shutting_down(undefined, { retryAfter: 1 }))
   }
 

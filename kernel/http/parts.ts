@@ -4,8 +4,8 @@ import type { BoundRoute } from '../contract/bound.js'
 import { Fault, KernelErrors, messageOf } from '../contract/errors.js'
 import { clip } from '../kit/text.js'
 import { sendFault, translated } from './fault-reply.js'
-import type { GenerationContext } from './generation.js'
 import { type bodyOf, readBodies } from './request.js'
+import type { BranchContext } from './routing.js'
 import { serveRoute } from './serve-route.js'
 
 // Fastify limits the effect of a plugin to its own instance. These parts act on the instance that registers them, and declare their
@@ -13,7 +13,7 @@ import { serveRoute } from './serve-route.js'
 
 /** Options of every part. */
 export interface PartOptions {
-  readonly context: GenerationContext
+  readonly context: BranchContext
 }
 export interface RoutesOptions extends PartOptions {
   /** How the bodies of these routes are read. */

@@ -9,11 +9,11 @@ import { type Bytes, isSchema, type Route, type SocketReply, type StreamReply } 
 import type { Call } from './admission.js'
 import type { Carry } from './carrier.js'
 import { HttpErrors } from './errors.js'
-import type { GenerationContext } from './generation.js'
 import { payloadOf } from './payload.js'
 import { bytesHeaders, durableToRead, JSON_TYPE, refuseHandshake } from './reply.js'
 import { checkReply, type PlainReply } from './reply-checks.js'
 import { type Arrival, decoderOf } from './request.js'
+import type { BranchContext } from './routing.js'
 
 /** A reply of any route. */
 type Reply = StreamReply | SocketReply | PlainReply
@@ -27,7 +27,7 @@ declare module 'fastify' {
 }
 
 /** Serves one route: refusals before the body is read, then decoding, the handler and its reply. */
-export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: GenerationContext): void {
+export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: BranchContext): void {
   const { owner, route, self: service } = bound
   const { entrance, db, disk, report, checkReplies } = context
   const { handled } = context.hooks

@@ -1,9 +1,9 @@
 import type { Server } from 'node:http'
+import { turn } from '../clock.js'
 import type { Clock, Ids, Scope } from '../contract/basics.js'
-import { type BoundRoute, Collected } from '../contract/bound.js'
+import { Collected } from '../contract/bound.js'
 import { type Fault, faultOf, KernelErrors, messageOf } from '../contract/errors.js'
 import type { Report, Tapper } from '../contract/hook.js'
-import type { Change } from '../contract/kernel-hooks.js'
 import type { InjectReply, InjectRequest } from '../contract/kernel-tokens.js'
 import type { Actor } from '../contract/record.js'
 import type { Door, Route } from '../contract/route.js'
@@ -13,7 +13,6 @@ import type { Redaction } from '../redaction.js'
 import { Admission } from './admission.js'
 import type { Carrier } from './carrier.js'
 import { AUTHENTICATOR, Entrance } from './entrance.js'
-import { Generation, type GenerationContext } from './generation.js'
 import {
   type InheritedSockets,
   LIMITS,
@@ -24,12 +23,11 @@ import {
   type Serve,
   type ServerFollower,
 } from './listeners.js'
+import { type BranchContext, Routing } from './routing.js'
 
 /** Milliseconds until running handlers are aborted when their plugin leaves, and open requests when their door closes. */
 const DRAIN_MS = 5000
 const DOOR_MS = 2000
-/** Milliseconds in which changes of routes are gathered for one generation. */
-const GATHER_MS = 50
 
 export interface TransportOptions {
   readonly clock: Clock
@@ -47,7 +45,7 @@ export interface TransportOptions {
   readonly inherited?: InheritedSockets | undefined
 }
 
-/** The listeners and the current generation of routes. Publishing builds a generation beside the current one and swaps them. */
+/** The listeners and the current routing. Publishing makes a routing beside the current one and swaps them. */
 export class Transport {
   readonly #admission: Admission
   readonly #entrance: Entrance
@@ -56,10 +54,9 @@ export class Transport {
   readonly #others = new Set<Listener>()
   readonly #servers = new Map<Server, [Serve, Door]>()
   readonly #followers = new Set<ServerFollower>()
-  readonly #ended = new AbortController()
-  #current: Generation | undefined
-  #gathering: Promise<void> | undefined
-  #building: Promise<void> = Promise.resolve()
+  /** Ends the holds on plugins under change. */
+  readonly #held: (() => void)[] = []
+  #hasEnded = false
   #authenticator = ''
   /** Ends the hold on requests over TCP that wait for the configured authenticator. */
   #letIn: (() => void) | undefined
@@ -68,11 +65,6 @@ export class Transport {
     this.#admission = new Admission(options.clock)
     this.#entrance = new Entrance(options, this.#admission)
     this.#attach(kernelTapper(options.scope))
-  }
-
-  /** The routes of all plugins at this moment. */
-  routes(): BoundRoute[] {
-    return collected(this.options.hooks, Collected.routes).map(({ entry }) => entry)
   }
 
   get carrier(): Carrier | undefined {
@@ -92,38 +84,34 @@ export class Transport {
   }
 
   /**
-   * Boots a generation of the current routes and swaps it in; changes within 50 ms share one. Resolves when it serves. When it does
-   * not boot, this rejects and the current one stays.
+   * Swaps in the routes of all plugins at this moment, and ends the holds on them. Rejects when a route cannot be served; the
+   * current routes and the holds then stay.
    */
-  publish(): Promise<void> {
-    this.#gathering ??= this.#gather()
-    return this.#gathering
+  async publish(): Promise<void> {
+    const { hooks } = this.options
+    const routes = collected(hooks, Collected.routes).map(({ entry }) => entry)
+    const routing = await Routing.of(routes, this.#context, this.#entrance.routing)
+    if (this.#hasEnded) return
+    this.#entrance.routing = routing
+    this.#holdForNamed()
+    for (const letIn of this.#held.splice(0)) letIn()
+    // Requests come before the next change.
+    await turn()
   }
 
   /** Why the routes of a plugin cannot be served; undefined when they can. */
   async check(owner: string, routes: readonly Route<never>[] = []): Promise<Fault | undefined> {
-    if (routes.length === 0) return undefined
-    try {
-      const bound = routes.map(route => ({ owner, route: route as Route, self: undefined }))
-      await Generation.build(bound, this.#context)
-      return undefined
-    } catch (error) {
-      return faultOf(error)
-    }
+    const bound = routes.map(route => ({ owner, route: route as Route, self: undefined }))
+    return bound.length > 0 ? Routing.refusal(bound, this.#context) : undefined
   }
 
   /**
-   * Requests for routes of these plugins wait, at most five seconds, then 503. The returned function publishes the next generation
-   * for them; it must be called even when no successor starts. All requests over TCP wait while one of the plugins
-   * authenticates.
+   * Requests for routes of these plugins wait until they are published, at most five seconds, then 503. All requests over TCP wait
+   * while one of the plugins authenticates.
    */
-  hold(owners: readonly string[]): () => Promise<void> {
+  hold(owners: readonly string[]): void {
     const authenticates = owners.some(owner => this.options.hooks.authenticate.has(owner))
-    const release = this.#admission.hold(authenticates ? [...owners, AUTHENTICATOR] : owners)
-    return () => {
-      release()
-      return this.publish()
-    }
+    this.#held.push(this.#admission.hold(authenticates ? [...owners, AUTHENTICATOR] : owners))
   }
 
   /** Resolves when no handler of the plugin runs. After `ms` the remaining ones are aborted and answered with 503. */
@@ -175,8 +163,8 @@ export class Transport {
   }
 
   async inject(request: InjectRequest, as?: Actor): Promise<InjectReply> {
-    if (!this.#current) throw KernelErrors.shutting_down()
-    return this.#current.inject(request, as)
+    if (!this.#entrance.routing) throw KernelErrors.shutting_down()
+    return this.#entrance.routing.inject(request, as)
   }
 
   /** Closes the listeners of one door: streams and idle connections end at once, requests after `graceMs`. */
@@ -194,71 +182,31 @@ export class Transport {
   }
 
   async end(): Promise<void> {
-    this.#ended.abort(KernelErrors.shutting_down())
-    await this.#building.catch(() => {})
+    this.#hasEnded = true
     await Promise.all([...this.#others].map(listener => this.#close(listener)))
-    this.#serve(undefined)
+    this.#entrance.routing = undefined
   }
 
   /** Taps the stages of the kernel that affect routes, requests, streams and doors. */
   #attach(tapper: Tapper): void {
     const { hooks } = this.options
-    /** Ends the holds on plugins that left in a change. */
-    const held = new WeakMap<Change, (() => Promise<void>)[]>()
     hooks.check.tap(tapper, ({ name, surface }) => this.check(name, surface.routes))
     hooks.leaving.tap(tapper, async ({ owners, change }) => {
       if (change) {
-        held.set(change, [...(held.get(change) ?? []), this.hold(owners)])
+        this.hold(owners)
         await Promise.all(owners.map(owner => this.drain(owner, DRAIN_MS)))
       }
       this.carrier?.end('replaced', ({ owner }) => owners.includes(owner))
     })
     hooks.published.tap(tapper, async change => {
-      const waiting = held.get(change) ?? []
-      held.delete(change)
-      try {
-        await Promise.all([this.publish(), ...waiting.map(letIn => letIn())])
-      } catch (error) {
-        if (!this.#ended.signal.aborted) change.fail(faultOf(error).details?.plugin ?? 'kernel', messageOf(error))
-      }
+      await this.publish().catch(error => change.fail(faultOf(error).details?.plugin ?? 'kernel', messageOf(error)))
     })
     const closing = (door: Door) => () => [(_: unknown, ms: number) => this.close(door, Math.min(ms, DOOR_MS))]
     hooks.quiesce.for('http').tap(tapper, closing('tcp'))
     hooks.quiesce.for('socket').tap(tapper, closing('socket'))
   }
 
-  async #gather(): Promise<void> {
-    try {
-      // The boot waits for the first generation, which is built at once.
-      if (this.#current) await this.options.clock.sleep(GATHER_MS, this.#ended.signal)
-      await this.#building.catch(() => {})
-    } finally {
-      this.#gathering = undefined
-    }
-    this.#building = this.#build()
-    await this.#building
-  }
-
-  async #build(): Promise<void> {
-    this.#ended.signal.throwIfAborted()
-    const routes = this.routes()
-    this.#holdForNamed()
-    const holds = [...this.#admission.holds]
-    const over = holds.filter(({ isOver }) => isOver)
-    const served = new Set(routes.map(({ owner }) => owner))
-    const held = new Set(holds.flatMap(({ owners, isOver }) => (isOver ? [] : owners)))
-    // A held plugin without routes is being replaced: its former routes stay, so that requests for them can wait.
-    const waiting = this.#current?.routes.filter(({ owner }) => held.has(owner) && !served.has(owner)) ?? []
-    this.#serve(await Generation.build([...routes, ...waiting], this.#context))
-    this.#admission.letIn(over)
-  }
-
-  #serve(generation: Generation | undefined): void {
-    this.#current = generation
-    this.#entrance.route = generation?.route
-  }
-
-  get #context(): GenerationContext {
+  get #context(): BranchContext {
     return { ...this.options, entrance: this.#entrance }
   }
 

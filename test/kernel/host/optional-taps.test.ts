@@ -133,7 +133,7 @@ for (const [first, second] of [
         await new Promise(setImmediate)
       }
     })()
-    for (let round = 0; round < 5; round++) {
+    for (let round = 0; round < 20; round++) {
       await host.load(door(second, running))
       await host.reload(door(first, running, { version: `${round}` }))
       await host.reload(door(second, running, { version: `${round}` }))

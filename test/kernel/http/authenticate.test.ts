@@ -9,7 +9,7 @@ import * as v from 'valibot'
 import { kernelHooks } from '../../../kernel/hooks/kernel-hooks.js'
 import { Admission } from '../../../kernel/http/admission.js'
 import { Entrance } from '../../../kernel/http/entrance.js'
-import { Generation, type GenerationContext } from '../../../kernel/http/generation.js'
+import { type BranchContext, Routing } from '../../../kernel/http/routing.js'
 import type { TransportOptions } from '../../../kernel/http/transport.js'
 import { createKernel } from '../../../kernel/index.js'
 import { describe } from '../../../kernel/kit/annotations/index.js'
@@ -99,8 +99,8 @@ test('a request without a transport is refused', async () => {
     hooks: kernelHooks(() => {}, clock),
   }
   const entrance = new Entrance(options as unknown as TransportOptions, new Admission(clock))
-  const { route } = await Generation.build([bound], { ...options, entrance } as unknown as GenerationContext)
-  const server = http.createServer(route).listen(0)
+  const routing = await Routing.of([bound], { ...options, entrance } as unknown as BranchContext)
+  const server = http.createServer(routing.serve.bind(routing)).listen(0)
   await once(server, 'listening')
   const where = { host: '127.0.0.1', port: (server.address() as AddressInfo).port }
   const reply = await ask(where, '/api/who', { headers: { 'x-svc-acting': 'act_1' } })

@@ -1,11 +1,11 @@
 import fastify from 'fastify'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { GenerationContext } from '../../../kernel/http/generation.js'
 import { bodies, entrance, errors, routes, unrouted } from '../../../kernel/http/parts.js'
+import type { BranchContext } from '../../../kernel/http/routing.js'
 
 // The context is read by requests alone, and none is made here.
-const context = { entrance: { before: () => () => {} } } as unknown as GenerationContext
+const context = { entrance: { before: () => () => {} } } as unknown as BranchContext
 const parts = { entrance, errors, bodies, routes, unrouted }
 
 /** Why an instance with these parts, registered in this order, does not boot; undefined when it does. */
@@ -34,7 +34,7 @@ test('a part registered without its dependency fails by name', async () => {
   }
 })
 
-test('the parts of a generation boot in order, and their settings apply to later parts', async () => {
+test('the parts of a branch boot in order, and their settings apply to later parts', async () => {
   assert.is(await refusal('entrance', 'errors', 'bodies', 'routes', 'unrouted'), undefined)
   const app = fastify()
   for (const name of ['entrance', 'errors', 'bodies'] as const) app.register(parts[name], { context })
