@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { BoundRoute } from '../contract/bound.js'
 import { Fault, KernelErrors } from '../contract/errors.js'
+import type { InjectReply, InjectRequest } from '../contract/kernel-tokens.js'
 import { isDropIn } from '../contract/plugin.js'
 import { type Actor, anonymous, operatorAt } from '../contract/record.js'
 import type { Admission, Call } from './admission.js'
@@ -9,13 +10,14 @@ import type { Carrier } from './carrier.js'
 import { HttpErrors } from './errors.js'
 import { headRefusal, requestRefusal } from './guards.js'
 import type { Handler } from './listeners.js'
+import { Pipelines } from './pipelines.js'
 import { writeFault } from './reply.js'
 import { Arrival, arrivalOf, type From } from './request.js'
-import type { Routing } from './routing.js'
+import type { Found, Routing } from './routing.js'
 import type { TransportOptions } from './transport.js'
 
 /** Header with the actor of an injected request. Requests of listeners never get an actor from it. */
-export const ACTING = 'x-svc-acting'
+const ACTING = 'x-svc-acting'
 /** Owner of the hold for requests over TCP while the authenticating plugin is away. No plugin can have this name. */
 export const AUTHENTICATOR = '(authenticator)'
 /** The actor of a public route whose caller is not identified. */
@@ -25,8 +27,9 @@ type Done = (refused?: Error) => void
 
 /** The steps between the doors and the routes: authentication, guards, and the wait for plugins under change. */
 export class Entrance {
-  /** Actors of the requests that are being injected, by their value of the header {@link ACTING}. */
-  readonly acting = new Map<string, Actor | undefined>()
+  /** Actors and routes of the requests that are being injected, by their value of the header {@link ACTING}. */
+  readonly #acting = new Map<string, { readonly as: Actor | undefined; readonly found: Found }>()
+  readonly #pipelines: Pipelines
   /** Sends the streams of handlers; registered by the token `Streams`. */
   carrier: Carrier | undefined
   /** The current routes; undefined before the first and after the last. */
@@ -35,54 +38,96 @@ export class Entrance {
   constructor(
     private readonly options: TransportOptions,
     private readonly admission: Admission,
-  ) {}
+  ) {
+    this.#pipelines = new Pipelines({ ...options, entrance: this })
+  }
 
   /** The handler of one listener. */
   handlerFor(from: From): Handler {
-    return (door, request, response, upgrade) => {
-      new Arrival(request, door, upgrade, from)
-      this.#serve(request, response)
-    }
+    return (door, request, response, upgrade) => this.#serve(new Arrival(request, door, upgrade, from), response)
   }
 
-  #serve(request: IncomingMessage, response: ServerResponse): void {
-    if (this.routing) this.routing.serve(request, response)
-    else writeFault(response, KernelErrors.shutting_down(undefined, { retryAfter: 1 }))
+  #serve(arrival: Arrival, response: ServerResponse): void {
+    const { routing } = this
+    if (!routing) {
+      writeFault(response, KernelErrors.shutting_down(undefined, { retryAfter: 1 }))
+      return
+    }
+    arrival.found = routing.find(arrival.method, arrival.url)
+    const { request } = arrival
+    const { route } = arrival.found
+    const failed = (error: unknown) => {
+      this.options.report({ owner: 'kernel', hook: 'pipeline', error })
+      writeFault(response, KernelErrors.internal())
+    }
+    const app = this.#pipelines.booted(route)
+    if (app) app.routing(request, response)
+    // The route may change meanwhile. A caller who hangs up gives no further sign of it.
+    else this.#pipelines.boot(route).then(() => response.destroyed || this.#serve(arrival, response), failed)
+  }
+
+  /** Sends a request from inside of the daemon; see the token `Requests`. */
+  async inject({ method, url, headers, body }: InjectRequest, as?: Actor): Promise<InjectReply> {
+    const target = DOTS.test(url) ? NO_PATH : url
+    for (;;) {
+      if (!this.routing) throw KernelErrors.shutting_down()
+      const found = this.routing.find(method, target)
+      const app = this.#pipelines.booted(found.route)
+      if (!app) {
+        await this.#pipelines.boot(found.route)
+        continue
+      }
+      const key = this.options.ids.id('act')
+      const payload = body === undefined || body instanceof Uint8Array ? body : JSON.stringify(body)
+      const typed = body === undefined ? {} : { 'content-type': 'application/json' }
+      this.#acting.set(key, { as, found })
+      try {
+        const reply = await app.inject({
+          method: method as 'GET',
+          url: target,
+          headers: { ...typed, ...headers, [ACTING]: key },
+          ...(payload === undefined ? {} : { payload: payload as Buffer }),
+        })
+        return { status: reply.statusCode, headers: reply.headers, body: reply.body, bytes: reply.rawPayload }
+      } finally {
+        this.#acting.delete(key)
+      }
+    }
   }
 
   /**
    * The steps before a route, or before the reply that no route matches: door, authentication, guards, and admission by the plugin.
    * Callbacks where nothing waits: a promise would cost every request a few turns of the queue.
    */
-  before(bound?: BoundRoute): onRequestHookHandler {
+  readonly before = (request: FastifyRequest, reply: FastifyReply, done: Done) => {
     const { hooks } = this.options
-    return (request, reply, done) => {
-      const { raw } = request
-      const arrival = arrivalOf(raw) ?? this.#injected(raw)
-      if (!arrival) return done(KernelErrors.identity_required('this request came through no listener of the daemon'))
-      arrival.id = request.id
-      arrival.bound = bound
-      request.arrival = arrival
-      this.#watch(arrival, reply.raw)
-      const cut = headRefusal(raw)
-      if (cut) return done(cut)
-      if (arrival.from.keeper && this.#waits(AUTHENTICATOR, request, reply, done)) return
-      this.#identify(arrival, (unauthorized, known) => {
-        const refused = unauthorized ?? this.#refusal(arrival)
-        if (refused) return done(refused)
-        const actor = known ?? (bound?.route.public ? PUBLIC : undefined)
-        if (actor) arrival.identify(actor)
-        const unknown = actor ? undefined : KernelErrors.identity_required()
-        // A caller who is not identified waits too: the route that appears can be public.
-        if (!bound) this.#routeLater(arrival, reply, late => done(unknown ?? late))
-        else if (unknown) done(unknown)
-        else if (!this.#waits(bound.owner, request, reply, done)) {
-          request.call = this.#enter(bound.owner, arrival.actor, reply.raw)
-          if (!hooks.admit.isUsed()) done()
-          else this.#admit(arrival, bound, done)
-        }
-      })
-    }
+    const { raw } = request
+    const arrival = arrivalOf(raw) ?? this.#injected(raw)
+    if (!arrival) return done(KernelErrors.identity_required('this request came through no listener of the daemon'))
+    arrival.id = request.id
+    request.arrival = arrival
+    const { bound } = arrival
+    this.#watch(arrival, reply.raw)
+    const cut = headRefusal(raw)
+    if (cut) return done(cut)
+    if (arrival.from.keeper && this.#waits(AUTHENTICATOR, request, reply, done)) return
+    this.#identify(arrival, (unauthorized, known) => {
+      // Its plugin may have been replaced meanwhile.
+      if (arrival.found?.routing !== this.routing) return this.#again(arrival, reply)
+      const refused = unauthorized ?? this.#refusal(arrival)
+      if (refused) return done(refused)
+      const actor = known ?? (bound?.route.public ? PUBLIC : undefined)
+      if (actor) arrival.identify(actor)
+      const unknown = actor ? undefined : KernelErrors.identity_required()
+      // A caller who is not identified waits too: the route that appears can be public.
+      if (!bound) this.#routeLater(arrival, reply, late => done(unknown ?? late))
+      else if (unknown) done(unknown)
+      else if (!this.#waits(bound.owner, request, reply, done)) {
+        request.call = this.#enter(bound.owner, arrival.actor, reply.raw)
+        if (!hooks.admit.isUsed()) done()
+        else this.#admit(arrival, bound, done)
+      }
+    })
   }
 
   /**
@@ -123,7 +168,10 @@ export class Entrance {
   /** The arrival of an injected request, recognized by its mark. Requests of listeners have an arrival already. */
   #injected(request: IncomingMessage): Arrival | undefined {
     const key = String(request.headers[ACTING])
-    return this.acting.has(key) ? new Arrival(request, 'inject', undefined, { as: this.acting.get(key) }) : undefined
+    const acting = this.#acting.get(key)
+    const arrival = acting && new Arrival(request, 'inject', undefined, { as: acting.as })
+    if (arrival) arrival.found = acting.found
+    return arrival
   }
 
   /** Admits a request until its handler is done or its caller hangs up. */
@@ -138,18 +186,18 @@ export class Entrance {
   }
 
   /** Delays the request while its plugin is under change; it is then routed anew. */
-  #waits(owner: string, { raw }: FastifyRequest, reply: FastifyReply, done: Done): boolean {
+  #waits(owner: string, { arrival }: FastifyRequest, reply: FastifyReply, done: Done): boolean {
     if (!this.admission.mustWait(owner)) return false
     this.admission.wait(owner, reply.raw).then(
-      () => this.#again(raw, reply),
+      () => this.#again(arrival, reply),
       (late: Error) => done(owner === AUTHENTICATOR ? nobodyToAsk() : late),
     )
     return true
   }
 
-  #again(request: IncomingMessage, reply: FastifyReply): void {
+  #again(arrival: Arrival, reply: FastifyReply): void {
     reply.hijack()
-    this.#serve(request, reply.raw)
+    this.#serve(arrival, reply.raw)
   }
 
   /** A plugin may add the missing route. Its tap is called before the body is read, and only once for a request. */
@@ -159,7 +207,7 @@ export class Entrance {
     const tell = (answer: Fault | true | undefined) => {
       if (answer !== true) return done(answer)
       arrival.isRoutedAgain = true
-      this.#again(arrival.request, reply)
+      this.#again(arrival, reply)
     }
     if (arrival.isRoutedAgain) done()
     else unrouted.askNow([path], tell)
@@ -175,6 +223,12 @@ export class Entrance {
     over.once('close', () => hooks.replied.call(arrival.exchange(response, clock.monotonic() - began)))
   }
 }
+
+/**
+ * Path for URLs with dot segments. An id in a path that a plugin composed may be `..`, and resolving it would reach another route.
+ */
+const NO_PATH = '/no-path-with-dots'
+const DOTS = /^[^?#]*\/(?:\.|%2e){1,2}(?:[/?#]|$)/i
 
 const nobodyToAsk = () =>
   HttpErrors.reloading('no plugin authenticates TCP callers now; try again, or use the Unix socket', {

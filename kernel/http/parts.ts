@@ -1,24 +1,20 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fastifyPlugin, type PluginMetadata } from 'fastify-plugin'
-import type { BoundRoute } from '../contract/bound.js'
-import { Fault, KernelErrors, messageOf } from '../contract/errors.js'
+import { KernelErrors } from '../contract/errors.js'
 import { clip } from '../kit/text.js'
 import { sendFault, translated } from './fault-reply.js'
 import { type bodyOf, readBodies } from './request.js'
-import type { BranchContext } from './routing.js'
-import { serveRoute } from './serve-route.js'
+import type { PipelineContext, ServedRoute } from './serve-route.js'
 
 // Fastify limits the effect of a plugin to its own instance. These parts act on the instance that registers them, and declare their
 // dependencies, so that a wrong order fails at boot.
 
 /** Options of every part. */
 export interface PartOptions {
-  readonly context: BranchContext
+  readonly context: PipelineContext
 }
-export interface RoutesOptions extends PartOptions {
-  /** How the bodies of these routes are read. */
+export interface BodiesOptions extends PartOptions {
   readonly kind: ReturnType<typeof bodyOf>
-  readonly routes: readonly BoundRoute[]
 }
 
 const part = <O extends PartOptions>(
@@ -51,30 +47,28 @@ export const errors = part('errors', { dependencies: ['entrance'] }, (app, { con
   })
 })
 
-/** Bodies are JSON by default. A parser refuses by throwing, since Fastify's own error body may repeat the input. */
-export const bodies = part('bodies', { dependencies: ['errors'] }, app => readBodies(app, 'json'))
+/** A parser of bodies refuses by throwing, since Fastify's own error body may repeat the input. */
+export const bodies = part<BodiesOptions>('bodies', { dependencies: ['errors'] }, (app, { kind }) =>
+  readBodies(app, kind),
+)
 
 const all = ['entrance', 'errors', 'bodies']
 
-/** Routes with one kind of body; their parsers apply to them only. */
-export const routes = part<RoutesOptions>(
-  'routes',
-  { dependencies: all, encapsulate: true },
-  (app, { context, kind, routes: mine }) => {
-    if (kind !== 'json') readBodies(app, kind)
-    for (const bound of mine) {
-      try {
-        serveRoute(app, bound, context)
-      } catch (cause) {
-        throw new Fault('route_refused', 422, messageOf(cause), { details: { plugin: bound.owner }, cause })
-      }
-    }
-  },
-)
+/** Requests with a route, which the arrival names. */
+export const routed = part('routed', { dependencies: all }, (app, { context }) => {
+  const routeOf = ({ arrival }: FastifyRequest) => arrival.found?.route as ServedRoute
+  app.route({
+    method: ['GET', 'PUT', 'POST', 'PATCH', 'DELETE'],
+    url: '/*',
+    onRequest: context.entrance.before,
+    preParsing: async (request, reply) => routeOf(request).before(request, reply),
+    handler: (request, reply) => routeOf(request).handle(request, reply),
+  })
+})
 
 /** The reply when no route matches. The caller is authenticated first, as before a route. */
 export const unrouted = part('unrouted', { dependencies: all, encapsulate: true }, (app, { context }) => {
-  app.addHook('onRequest', context.entrance.before())
+  app.addHook('onRequest', context.entrance.before)
   app.setNotFoundHandler((request: FastifyRequest, reply: FastifyReply) => {
     const text = `no route ${request.method} ${clip(request.url.split('?', 1)[0] ?? '', 200)}`
     return sendFault(KernelErrors.route_not_found(text), request, reply, context)

@@ -12,6 +12,7 @@ import { issueText } from '../kit/issue-text.js'
 import { HALVES, wellFormed } from '../kit/text.js'
 import { HttpErrors } from './errors.js'
 import type { Doorkeeper, Upgrade } from './listeners.js'
+import type { Found } from './routing.js'
 
 /** Maximum nesting of a JSON body, for the functions that recurse over a value. */
 const JSON_DEPTH = 100
@@ -33,8 +34,7 @@ export interface From {
 export class Arrival implements Identified {
   id = ''
   #actor: Actor | undefined
-  /** Its route. */
-  bound: BoundRoute | undefined
+  found: Found | undefined
   /** Taps of `replied` are already scheduled. */
   isWatched = false
   /** A plugin has added its route, and it has been routed again. */
@@ -75,6 +75,14 @@ export class Arrival implements Identified {
   callBy(caller: Caller): void {
     const { call } = this
     this.call = (handle, input) => call(() => caller(handle, input), input)
+  }
+
+  get bound(): BoundRoute | undefined {
+    return this.found?.route?.bound
+  }
+
+  get params(): Found['params'] {
+    return this.found?.params ?? {}
   }
 
   get headers(): IncomingMessage['headers'] {

@@ -1,6 +1,6 @@
 import { validateHeaderValue } from 'node:http'
 import { Readable } from 'node:stream'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Awaitable } from '../contract/basics.js'
 import type { BoundRoute } from '../contract/bound.js'
 import { faultOf, KernelErrors } from '../contract/errors.js'
@@ -8,12 +8,13 @@ import type { Asked } from '../contract/kernel-hooks.js'
 import { type Bytes, isSchema, type Route, type SocketReply, type StreamReply } from '../contract/route.js'
 import type { Call } from './admission.js'
 import type { Carry } from './carrier.js'
+import type { Entrance } from './entrance.js'
 import { HttpErrors } from './errors.js'
 import { payloadOf } from './payload.js'
 import { bytesHeaders, durableToRead, JSON_TYPE, refuseHandshake } from './reply.js'
 import { checkReply, type PlainReply } from './reply-checks.js'
-import { type Arrival, decoderOf } from './request.js'
-import type { BranchContext } from './routing.js'
+import { type Arrival, bodyOf, decoderOf } from './request.js'
+import type { TransportOptions } from './transport.js'
 
 /** A reply of any route. */
 type Reply = StreamReply | SocketReply | PlainReply
@@ -26,8 +27,15 @@ declare module 'fastify' {
   }
 }
 
+/** What serves routes. */
+export interface PipelineContext extends TransportOptions {
+  readonly entrance: Entrance
+}
+
+export type ServedRoute = ReturnType<typeof serveRoute>
+
 /** Serves one route: refusals before the body is read, then decoding, the handler and its reply. */
-export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: BranchContext): void {
+export function serveRoute(bound: BoundRoute, context: PipelineContext) {
   const { owner, route, self: service } = bound
   const { entrance, db, disk, report, checkReplies } = context
   const { handled } = context.hooks
@@ -47,12 +55,11 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Bra
     }
     await carry(result, toFault, () => call.abort(KernelErrors.unavailable('the stream has ended')))
   }
-  app.route({
-    method: route.method,
-    url: route.path.replace(/\{([^}]+)\}/g, ':$1'),
-    ...(route.bodyLimit ? { bodyLimit: route.bodyLimit } : {}),
-    onRequest: entrance.before(bound),
-    preParsing: async ({ arrival, params }, reply) => {
+  return {
+    bound,
+    kind: bodyOf(route),
+    bodyLimit: route.bodyLimit,
+    before: async ({ arrival }: FastifyRequest, reply: FastifyReply) => {
       refuseDoor(route, arrival)
       const asksForSocket = arrival.upgrade !== undefined
       if (101 in route.replies && !asksForSocket) refuseHandshake(reply.raw)
@@ -60,9 +67,9 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Bra
       // Essential routes are never refused, but their check of the disk updates its state for the writes that follow.
       const full = route.method === 'GET' ? undefined : await disk.refusal()
       if (full && !route.essential) throw full
-      await route.before?.(service, { params, actor: arrival.actor } as never)
+      await route.before?.(service, { params: arrival.params, actor: arrival.actor } as never)
     },
-    handler: async (request, reply) => {
+    handle: async (request: FastifyRequest, reply: FastifyReply) => {
       const { arrival } = request
       const call = request.call as Call
       const body = request.body instanceof Readable ? request.body : undefined
@@ -73,7 +80,7 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Bra
         const carry = asks ? entrance.carrier?.enter(asks) : undefined
         if (body) call.signal.addEventListener('abort', () => body.destroy(call.reason))
         const input = {
-          params: request.params,
+          params: arrival.params,
           ...decoded(request),
           actor: arrival.actor,
           door: arrival.door,
@@ -88,8 +95,7 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Bra
         if (!answer) throw new TypeError('the handler returned no reply: return ok(body) or noContent()')
         const result = checkReplies ? checkReply(route, answer) : answer
         if (route.method !== 'GET' && handled.isUsed()) {
-          const { id, params } = request
-          const changed = { id, actor: arrival.actor, route, params: params as Record<string, string> }
+          const changed = { id: request.id, actor: arrival.actor, route, params: arrival.params }
           await handled.call('body' in result ? { ...changed, body: result.body } : changed)
         }
         if ('stream' in result) {
@@ -123,7 +129,7 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Bra
         if (isLeaving) call.leave()
       }
     },
-  })
+  }
 }
 
 function refuseDoor(route: Route, { door, headers, actor, from: { keeper } }: Arrival): void {

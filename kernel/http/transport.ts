@@ -2,7 +2,7 @@ import type { Server } from 'node:http'
 import { turn } from '../clock.js'
 import type { Clock, Ids, Scope } from '../contract/basics.js'
 import { Collected } from '../contract/bound.js'
-import { type Fault, faultOf, KernelErrors, messageOf } from '../contract/errors.js'
+import { type Fault, faultOf, messageOf } from '../contract/errors.js'
 import type { Report, Tapper } from '../contract/hook.js'
 import type { InjectReply, InjectRequest } from '../contract/kernel-tokens.js'
 import type { Actor } from '../contract/record.js'
@@ -23,7 +23,8 @@ import {
   type Serve,
   type ServerFollower,
 } from './listeners.js'
-import { type BranchContext, Routing } from './routing.js'
+import { Routing, routerOf } from './routing.js'
+import type { PipelineContext } from './serve-route.js'
 
 /** Milliseconds until running handlers are aborted when their plugin leaves, and open requests when their door closes. */
 const DRAIN_MS = 5000
@@ -90,19 +91,12 @@ export class Transport {
   async publish(): Promise<void> {
     const { hooks } = this.options
     const routes = collected(hooks, Collected.routes).map(({ entry }) => entry)
-    const routing = await Routing.of(routes, this.#context, this.#entrance.routing)
     if (this.#hasEnded) return
-    this.#entrance.routing = routing
+    this.#entrance.routing = new Routing(routes, this.#context, this.#entrance.routing)
     this.#holdForNamed()
     for (const letIn of this.#held.splice(0)) letIn()
     // Requests come before the next change.
     await turn()
-  }
-
-  /** Why the routes of a plugin cannot be served; undefined when they can. */
-  async check(owner: string, routes: readonly Route<never>[] = []): Promise<Fault | undefined> {
-    const bound = routes.map(route => ({ owner, route: route as Route, self: undefined }))
-    return bound.length > 0 ? Routing.refusal(bound, this.#context) : undefined
   }
 
   /**
@@ -163,8 +157,7 @@ export class Transport {
   }
 
   async inject(request: InjectRequest, as?: Actor): Promise<InjectReply> {
-    if (!this.#entrance.routing) throw KernelErrors.shutting_down()
-    return this.#entrance.routing.inject(request, as)
+    return this.#entrance.inject(request, as)
   }
 
   /** Closes the listeners of one door: streams and idle connections end at once, requests after `graceMs`. */
@@ -190,7 +183,14 @@ export class Transport {
   /** Taps the stages of the kernel that affect routes, requests, streams and doors. */
   #attach(tapper: Tapper): void {
     const { hooks } = this.options
-    hooks.check.tap(tapper, ({ name, surface }) => this.check(name, surface.routes))
+    hooks.check.tap(tapper, async ({ name, surface: { routes = [] } }) => {
+      const bound = routes.map(route => ({ owner: name, route: route as Route, self: undefined }))
+      try {
+        routerOf(bound, this.#context)
+      } catch (error) {
+        return faultOf(error)
+      }
+    })
     hooks.leaving.tap(tapper, async ({ owners, change }) => {
       if (change) {
         this.hold(owners)
@@ -206,7 +206,7 @@ export class Transport {
     hooks.quiesce.for('socket').tap(tapper, closing('socket'))
   }
 
-  get #context(): BranchContext {
+  get #context(): PipelineContext {
     return { ...this.options, entrance: this.#entrance }
   }
 

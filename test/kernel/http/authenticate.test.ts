@@ -9,7 +9,7 @@ import * as v from 'valibot'
 import { kernelHooks } from '../../../kernel/hooks/kernel-hooks.js'
 import { Admission } from '../../../kernel/http/admission.js'
 import { Entrance } from '../../../kernel/http/entrance.js'
-import { type BranchContext, Routing } from '../../../kernel/http/routing.js'
+import { Pipelines } from '../../../kernel/http/pipelines.js'
 import type { TransportOptions } from '../../../kernel/http/transport.js'
 import { createKernel } from '../../../kernel/index.js'
 import { describe } from '../../../kernel/kit/annotations/index.js'
@@ -91,16 +91,17 @@ const answer = async (where: object, url: string, headers: Record<string, string
 
 test('a request without a transport is refused', async () => {
   const clock = new VirtualClock()
-  const bound = { owner: 'places', route: who('/api/who'), self: undefined }
   const options = {
     redact: new Redaction(),
     ids: { id: () => 'req_1' },
     db: { durable: async () => {} },
     hooks: kernelHooks(() => {}, clock),
   }
-  const entrance = new Entrance(options as unknown as TransportOptions, new Admission(clock))
-  const routing = await Routing.of([bound], { ...options, entrance } as unknown as BranchContext)
-  const server = http.createServer(routing.serve.bind(routing)).listen(0)
+  const context = options as unknown as TransportOptions
+  const entrance = new Entrance(context, new Admission(clock))
+  const pipelines = new Pipelines({ ...context, entrance })
+  await pipelines.boot()
+  const server = http.createServer(pipelines.booted()?.routing).listen(0)
   await once(server, 'listening')
   const where = { host: '127.0.0.1', port: (server.address() as AddressInfo).port }
   const reply = await ask(where, '/api/who', { headers: { 'x-svc-acting': 'act_1' } })

@@ -1,19 +1,19 @@
 import fastify from 'fastify'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { bodies, entrance, errors, routes, unrouted } from '../../../kernel/http/parts.js'
-import type { BranchContext } from '../../../kernel/http/routing.js'
+import { bodies, entrance, errors, routed, unrouted } from '../../../kernel/http/parts.js'
+import type { PipelineContext } from '../../../kernel/http/serve-route.js'
 
 // The context is read by requests alone, and none is made here.
-const context = { entrance: { before: () => () => {} } } as unknown as BranchContext
-const parts = { entrance, errors, bodies, routes, unrouted }
+const context = { entrance: { before: () => {} } } as unknown as PipelineContext
+const parts = { entrance, errors, bodies, routed, unrouted }
 
 /** Why an instance with these parts, registered in this order, does not boot; undefined when it does. */
 async function refusal(
   ...order: readonly (keyof typeof parts)[]
 ): Promise<{ code: string; message: string } | undefined> {
   const app = fastify()
-  for (const name of order) app.register(parts[name] as typeof parts.routes, { context, kind: 'json', routes: [] })
+  for (const name of order) app.register(parts[name] as typeof bodies, { context, kind: 'json' })
   return app.ready().then(
     () => undefined,
     error => error,
@@ -24,7 +24,7 @@ test('a part registered without its dependency fails by name', async () => {
   for (const [order, missing] of [
     [['errors'], 'entrance'],
     [['entrance', 'bodies'], 'errors'],
-    [['entrance', 'errors', 'routes'], 'bodies'],
+    [['entrance', 'errors', 'routed'], 'bodies'],
     [['entrance', 'errors', 'unrouted'], 'bodies'],
     [['bodies', 'errors', 'entrance'], 'errors'],
   ] as const) {
@@ -34,10 +34,11 @@ test('a part registered without its dependency fails by name', async () => {
   }
 })
 
-test('the parts of a branch boot in order, and their settings apply to later parts', async () => {
-  assert.is(await refusal('entrance', 'errors', 'bodies', 'routes', 'unrouted'), undefined)
+test('the parts of a pipeline boot in order, and their settings apply to later parts', async () => {
+  assert.is(await refusal('entrance', 'errors', 'bodies', 'routed', 'unrouted'), undefined)
   const app = fastify()
-  for (const name of ['entrance', 'errors', 'bodies'] as const) app.register(parts[name], { context })
+  for (const name of ['entrance', 'errors', 'bodies'] as const)
+    app.register(parts[name] as typeof bodies, { context, kind: 'json' })
   await app.ready()
   assert.ok(app.hasRequestDecorator('arrival') && app.hasRequestDecorator('call'))
   assert.ok(app.hasContentTypeParser('application/json') && !app.hasContentTypeParser('text/plain'))
