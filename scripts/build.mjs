@@ -17,10 +17,10 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join, relative } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
+import { build, transform } from 'esbuild'
 import { buildConsole } from './build-console.mjs'
 import { digestOfInputs, stampOf } from './build-inputs.mjs'
 import { pluginFolders } from './plugin-folders.mjs'
@@ -42,11 +42,13 @@ const launchers = {
 
 /** Executed entries, one CommonJS file each: loading ES modules doubles Node's start time. */
 const programs = {
-  svc: 'cli/svc.ts',
   daemon: 'cli/daemon.ts',
   'watchdog-thread': 'cli/watchdog-thread.ts',
   'bin/svc-mcp': 'cli/mcp/svc-mcp.ts',
 }
+
+/** The command line, see `bundleCommandLine`. */
+const commandLine = 'cli/svc.ts'
 
 /** Runs before `svc.cjs` and handles simple calls without it. Its deferred imports are those of `svc.cjs`. */
 const front = { front: 'cli/front.ts' }
@@ -285,6 +287,117 @@ const nothingLater = {
   },
 }
 
+/** Deferred modules of the command line that most calls need, and which are therefore part of `svc.cjs`. */
+const neededByMost = /\/(client|parse-command|references|run-route)\.js$/
+
+/**
+ * The command line in several files, because V8 reads a whole file before it runs it: `svc.cjs` has what most calls need, and its
+ * deferred imports load files of dist/cli/. These share modules with each other, and take those of `svc.cjs` from it.
+ */
+async function bundleCommandLine() {
+  const deferred = new Map()
+  const all = { ...whole, ...short }
+  const main = async shared => {
+    const { metafile, outputFiles } = await bundle(existing({ svc: commandLine }), {
+      ...all,
+      plugins: [mainEntry(shared), deferring(deferred), librariesLater(commandLibraries), packages, clipanion],
+      external: [...external, ...libraryFiles],
+    })
+    const inputs = metafile.outputs['dist/svc.cjs']?.inputs ?? {}
+    return { metafile, outputFiles, own: Object.keys(inputs).filter(name => inputs[name].bytesInOutput > 0) }
+  }
+  const { own } = await main([])
+  const shared = new Set()
+  const later = await bundle([...deferred.keys()], {
+    ...all,
+    banner: {},
+    format: 'esm',
+    splitting: true,
+    entryNames: 'cli/[name]-[hash]',
+    chunkNames: 'cli/[name]-[hash]',
+    sourcemap: 'inline',
+    plugins: [sharing(new Set(own), shared), packages, clipanion],
+  })
+  for (const [path, { entryPoint }] of Object.entries(later.metafile.outputs))
+    if (deferred.has(entryPoint)) deferred.set(entryPoint, relative('dist', path))
+  const { metafile, outputFiles } = await main([...shared])
+  return {
+    metafile: { outputs: { ...later.metafile.outputs, ...metafile.outputs } },
+    outputFiles: [...(await Promise.all(later.outputFiles.map(asCommonJs))).flat(), ...outputFiles],
+  }
+}
+
+/** The entry of `svc.cjs`: runs the command line, and has the modules that its other files need. */
+const mainEntry = shared => ({
+  name: 'main entry',
+  setup({ onLoad, onResolve }) {
+    onResolve({ filter: /./ }, ({ kind, path }) => (kind === 'entry-point' ? { path, namespace: 'main' } : undefined))
+    onLoad({ filter: /./, namespace: 'main' }, ({ path }) => {
+      const modules = shared.map(name => `'svc:${name}': () => require('./${name}')`)
+      const contents = `import './${path}'
+        const modules = { ${modules} }
+        export const requireOf = require => name => (Object.hasOwn(modules, name) ? modules[name]() : require(name))
+        export const url = moduleUrl`
+      return { contents: shared.length > 0 ? contents : `import './${path}'`, resolveDir: root }
+    })
+  },
+})
+
+/** Notes deferred modules of the command line and loads them from their files. */
+const deferring = deferred => ({
+  name: 'deferring',
+  setup({ onLoad, onResolve, resolve }) {
+    onResolve({ filter: /^\.\.?\// }, async ({ path, kind, importer, resolveDir, pluginData }) => {
+      if (kind !== 'dynamic-import' || pluginData === deferred || neededByMost.test(path)) return undefined
+      if (importer.endsWith('/load-daemon.ts')) return undefined
+      const found = await resolve(path, { kind, importer, resolveDir, pluginData: deferred })
+      const name = relative(root, found.path)
+      if (!deferred.has(name)) deferred.set(name, name)
+      return { path: name, namespace: 'deferred' }
+    })
+    onResolve({ filter: /^deferred:/ }, ({ path }) => ({ path: `./${path.split(':')[1]}`, external: true }))
+    onLoad({ filter: /./, namespace: 'deferred' }, ({ path }) => ({
+      contents: `module.exports = require('deferred:${deferred.get(path)}')`,
+    }))
+  },
+})
+
+/** Leaves the modules of `svc.cjs` to it, and notes which. */
+const sharing = (own, shared) => ({
+  name: 'sharing',
+  setup({ onResolve, resolve }) {
+    onResolve({ filter: /^[^#]/ }, async ({ path, kind, importer, resolveDir, pluginData }) => {
+      if (kind === 'entry-point' || pluginData === shared || path.startsWith('node:')) return undefined
+      const found = await resolve(path, { kind, importer, resolveDir, pluginData: shared })
+      const name = relative(root, found.path)
+      if (found.external || !own.has(name)) return undefined
+      shared.add(name)
+      return { path: `svc:${name}`, external: true }
+    })
+  },
+})
+
+/** A deferred file of the command line as CommonJS, with its source map. */
+async function asCommonJs({ path, text }) {
+  const name = basename(path)
+  // The same length: the source map stays valid.
+  const loading = text.replace(/\bimport\((?="(?:\.\/|svc:))/g, '_later(')
+  const { code, map } = await transform(loading, {
+    ...short,
+    platform: 'node',
+    target: 'node20',
+    format: 'cjs',
+    sourcemap: 'external',
+    sourcefile: name,
+    sourcesContent: false,
+    legalComments: 'inline',
+    banner: `const { requireOf, url: moduleUrl } = require('../svc.cjs'); require = requireOf(require)
+const _later = name => Promise.resolve().then(() => require(name))`,
+  })
+  const files = { [path]: `${code}//# sourceMappingURL=${name}.map\n`, [`${path}.map`]: map }
+  return Object.entries(files).map(([path, text]) => ({ path, contents: Buffer.from(text) }))
+}
+
 /**
  * Packages that no start needs, by the files in dist/libraries/ that have them: in the daemon's file, V8 would have to read their
  * source at each start and keep it.
@@ -296,13 +409,15 @@ const libraries = {
   tar: ['tar'],
   'web-push': ['web-push/src/encryption-helper.js', 'web-push/src/vapid-helper.js'],
 }
-const libraryFiles = Object.keys(libraries).map(name => `./libraries/${name}.cjs`)
+/** Likewise for the files of the command line. */
+const commandLibraries = { jsonc: ['jsonc-parser'] }
+const libraryFiles = Object.keys({ ...libraries, ...commandLibraries }).map(name => `./libraries/${name}.cjs`)
 
-/** In the daemon's file, each import of such a package loads its file. */
-const librariesLater = {
+/** Each import of such a package loads its file. */
+const librariesLater = which => ({
   name: 'libraries later',
   setup({ onLoad, onResolve }) {
-    for (const [file, names] of Object.entries(libraries))
+    for (const [file, names] of Object.entries(which))
       for (const name of names) {
         onResolve({ filter: new RegExp(`^${name}$`) }, () => ({ path: name, namespace: 'library', pluginData: file }))
       }
@@ -310,21 +425,23 @@ const librariesLater = {
       contents: `module.exports = require('./libraries/${pluginData}.cjs')['${path}']`,
     }))
   },
-}
+})
 
 const libraryEntries = {
   name: 'library entries',
   setup({ onLoad, onResolve }) {
     onResolve({ filter: /^libraries:/ }, ({ path }) => ({ path: path.split(':')[1], namespace: 'libraries' }))
     onLoad({ filter: /./, namespace: 'libraries' }, ({ path }) => ({
-      contents: libraries[path]
+      contents: { ...libraries, ...commandLibraries }[path]
         .map((name, i) => `import * as _${i} from '${name}'\nexport { _${i} as '${name}' }`)
         .join('\n'),
       resolveDir: root,
     }))
   },
 }
-const libraryCode = Object.fromEntries(Object.keys(libraries).map(name => [`libraries/${name}`, `libraries:${name}`]))
+const libraryCode = Object.fromEntries(
+  Object.keys({ ...libraries, ...commandLibraries }).map(name => [`libraries/${name}`, `libraries:${name}`]),
+)
 
 /** Code for `runCached`: a function instead of a module, because V8 caches only scripts. */
 const cached = {
@@ -334,7 +451,7 @@ const cached = {
   minifyWhitespace: true,
   minifySyntax: true,
   lineLimit: 200,
-  plugins: [librariesLater, packages, daemonOnly],
+  plugins: [librariesLater(libraries), packages, daemonOnly],
   external: [...external, ...libraryFiles],
   banner: { js: '(function (require, module, moduleUrl, importForeign) {' },
   footer: { js: '})' },
@@ -352,7 +469,14 @@ async function buildCode() {
     bundle(Object.fromEntries(all.filter(isData)), shared),
     bundle(Object.fromEntries(all.filter(entry => !isData(entry))), shared),
     bundle(existing(programs), { ...whole, ...short, plugins: [packages, clipanion] }),
-    bundle(existing(front), { ...whole, ...short, plugins: [packages, nothingLater], banner: {} }),
+    bundleCommandLine(),
+    bundle(existing(front), {
+      ...whole,
+      ...short,
+      plugins: [nothingLater, librariesLater(commandLibraries), packages],
+      external: [...external, ...libraryFiles],
+      banner: {},
+    }),
     bundle(existing(agentCode), whole),
     // Some libraries depend on class names.
     bundle(existing(extensionCode), { ...whole, keepNames: true, plugins: [packages] }),
@@ -392,13 +516,23 @@ function makeExecutable(files, path) {
   map.contents = Buffer.from(JSON.stringify({ ...json, mappings: `;${json.mappings}` }))
 }
 
+/** The start of `svc`: front.cjs for the calls that it may answer and where there is no current folder, otherwise svc.cjs. */
+const choice = `const word = process.argv[2]
+let isShort = word === 'help' || word === 'completion' || process.argv.some(word => word === '--help' || word === '-h')
+try {
+  process.cwd()
+} catch {
+  isShort = true
+}
+require(isShort ? '../front.cjs' : '../svc.cjs')`
+
 /** A file instead of a symlink, because Node runs a link's target under the package.json of the target's folder. */
 function putLauncher(name, entry) {
   const bin = join(dist, 'bin')
   const load = entry.endsWith('.cjs') ? 'require' : 'import'
   // Node 20 has no compile cache, and looking it up takes time.
   const cached = "if (parseInt(process.versions.node) >= 22) require('node:module').enableCompileCache()\n"
-  const code = `#!/usr/bin/env node\n${entry === 'front.cjs' ? '' : cached}${load}('../${entry}')\n`
+  const code = `#!/usr/bin/env node\n${entry === 'front.cjs' ? choice : `${cached}${load}('../${entry}')`}\n`
   put({ path: join(bin, 'package.json'), contents: Buffer.from('{ "type": "commonjs" }\n'), mode: 0o644 })
   put({ path: join(bin, name), contents: Buffer.from(code), mode: 0o755 })
 }
