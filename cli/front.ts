@@ -77,7 +77,7 @@ if (!hasFolder()) {
 } else if (argv.length === 2 && argv[0] === 'completion' && argv[1] === 'words') {
   const data = loadCommandData(__dirname, homeOfEnv(env))
   const stdout = openOutput()
-  void printCandidates({ env, stdout, signal: new AbortController().signal }, entriesOf(data), data)
+  void printCandidates({ env, stdout }, entriesOf(data), data)
 } else if (!printHelp()) {
   // Node 20 has no such cache, and checking for it takes time.
   if (Number.parseInt(process.versions.node, 10) >= 22)

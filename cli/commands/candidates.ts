@@ -85,7 +85,7 @@ interface Wanted {
  * is late or anything fails.
  */
 export async function printCandidates(
-  io: Pick<Io, 'env' | 'signal' | 'stdout' | 'candidatesMs'>,
+  io: Pick<Io, 'env' | 'stdout' | 'candidatesMs'>,
   entries: readonly Entry[],
   data: CommandData,
 ): Promise<undefined> {
@@ -93,27 +93,32 @@ export async function printCandidates(
     const words = (io.env.SVC_WORDS ?? '').split('\n').slice(0, -1)
     const wanted = wantedAt(words, entries, data)
     if (wanted === undefined) return undefined
-    const signal = AbortSignal.any([io.signal, AbortSignal.timeout(io.candidatesMs ?? WITHIN_MS)])
+    const until = uptime() + (io.candidatesMs ?? WITHIN_MS)
     const { socket } = await findAddress(io.env)
     const typed = words.at(-1) as string
-    const linesOf = (rows: readonly unknown[]) => [
-      ...new Set(
-        rows
-          .flatMap(row => [...lineOf(row, wanted), ...nameOf(row, wanted, typed)])
-          .filter(line => line.startsWith(typed)),
-      ),
-    ]
+    const linesOf = (rows: readonly unknown[]) => {
+      const lines = new Set<string>()
+      for (const row of rows) {
+        for (const line of [...lineOf(row, wanted), ...nameOf(row, wanted, typed)])
+          if (line.startsWith(typed)) lines.add(line)
+        if (lines.size >= mostShown) break
+      }
+      return [...lines].slice(0, mostShown)
+    }
     const wantsAll = typed !== '' || !isPaged(wanted.list)
     // Some lists allow only shorter pages.
-    const first = wantsAll ? [] : await rowsAt(socket, wanted, signal, mostShown).catch(() => [])
+    const first = wantsAll ? [] : await rowsAt(socket, wanted, until, mostShown).catch(() => [])
     let lines = linesOf(first)
     // A page that is empty or had rows filtered out says nothing about the rest of the list.
     if (first.length === 0 || (first.length === mostShown && lines.length < mostShown))
-      lines = linesOf(await rowsAt(socket, wanted, signal))
-    io.stdout.write(lines.slice(0, mostShown).join(''))
+      lines = linesOf(await rowsAt(socket, wanted, until))
+    io.stdout.write(lines.join(''))
   } catch {}
   return undefined
 }
+
+/** Milliseconds since the start of this process. `performance.now()` would load a module of Node. */
+const uptime = () => process.uptime() * 1000
 
 const isPaged = (list: RouteCommand) => list.options.some(({ name }) => name === 'limit')
 
@@ -121,14 +126,14 @@ const isPaged = (list: RouteCommand) => list.options.some(({ name }) => name ===
 async function rowsAt(
   socket: string,
   { list, earlierArguments, url = list.url }: Wanted,
-  signal: AbortSignal,
+  until: number,
   limit?: number,
 ): Promise<readonly unknown[]> {
   const known = [...list.args, ...list.options].filter(({ name }) => Object.hasOwn(earlierArguments, name))
   const query = new URLSearchParams(known.map(({ name }): [string, string] => [name, earlierArguments[name] as string]))
   for (const [name, value] of Object.entries(withDrafts(list))) query.set(name, value)
   if (limit !== undefined) query.set('limit', String(limit))
-  const reply = await ask(socket, `${url}${query.size > 0 ? `?${query}` : ''}`, signal)
+  const reply = await ask(socket, `${url}${query.size > 0 ? `?${query}` : ''}`, until)
   return rowsOf(reply, list.view) ?? []
 }
 
@@ -136,12 +141,15 @@ async function rowsAt(
  * The body of a GET. Written by hand, because loading Node's HTTP takes a tenth of the available time; HTTP 1.0, whose replies end
  * with their connection and have no chunks.
  */
-async function ask(socket: string, path: string, signal: AbortSignal): Promise<unknown> {
+async function ask(socket: string, path: string, until: number): Promise<unknown> {
   // An `import()` would load Node's module resolution.
   const { connect } = process.getBuiltinModule('node:net')
   return new Promise((resolve, reject) => {
     let reply = ''
-    const connection = connect({ path: socket, signal })
+    const connection = connect({ path: socket })
+    // An `AbortSignal` takes several times as long to make.
+    const late = setTimeout(() => connection.destroy(new Error('the daemon is late')), until - uptime())
+    connection.on('close', () => clearTimeout(late))
     connection.setEncoding('utf8').on('data', (text: string) => {
       reply += text
     })

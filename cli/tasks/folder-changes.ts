@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { lstat, opendir } from 'node:fs/promises'
+import { lstat, opendir, realpath } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import {
   findRepository,
@@ -8,6 +8,7 @@ import {
   type RunGit,
   withRepository,
 } from '../../kernel/kit/git/index.js'
+import { isOfDaemon } from '../../plugins/desk/workspaces/files.js'
 import type { FolderChange, FolderChanges } from '../../plugins/work/sessions/cli/task-context.js'
 
 const gitMs = 10_000
@@ -26,6 +27,12 @@ interface Git {
   /** Two letters of status by path, relative to the root of the repository. */
   readonly status: ReadonlyMap<string, string>
   readonly stamps: Stamps
+}
+
+/** {@link watchFolder} without the files of the daemon, whose home may lie in the folder. */
+export async function watchWorkspace(root: string, home: string): Promise<() => Promise<FolderChanges>> {
+  const daemon = await realpath(home).catch(() => home)
+  return watchFolder(root, path => isOfDaemon(path, daemon))
 }
 
 /**

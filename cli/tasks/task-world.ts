@@ -1,5 +1,3 @@
-import { realpath } from 'node:fs/promises'
-import { isOfDaemon } from '../../plugins/desk/workspaces/files.js'
 import type { TaskContext } from '../../plugins/work/sessions/cli/task-context.js'
 import type { Io } from '../io.js'
 import type { Output } from '../show/output.js'
@@ -29,9 +27,7 @@ export async function taskWorld(out: Output, io: Io, home: string): Promise<Part
       return () => clearInterval(timer)
     },
     async watchFolder(root) {
-      const { watchFolder } = await import('./folder-changes.js')
-      const daemon = await realpath(home).catch(() => home)
-      return watchFolder(root, path => isOfDaemon(path, daemon))
+      return (await import('./folder-changes.js')).watchWorkspace(root, home)
     },
     ...(io.piped && { piped: io.piped }),
     ...(screen && {

@@ -189,15 +189,16 @@ export const syncCalls: FileCalls = {
   remove: file => fs.rmSync(file, ANYTHING),
 }
 
+// Functions, because Node loads `fs.promises` with its first use, which takes a millisecond of a call of the command line.
 export const asyncCalls: FileCalls = {
   open: promisify(fs.open),
-  stat: fs.promises.stat,
-  lstat: fs.promises.lstat,
+  stat: file => fs.promises.stat(file),
+  lstat: file => fs.promises.lstat(file),
   read: async (handle, into, position) => (await read(handle, into, 0, into.length, position)).bytesRead,
   write: async (handle, bytes, from) => (await write(handle, bytes, from)).bytesWritten,
   sync: promisify(fs.fsync),
   close: promisify(fs.close),
-  rename: fs.promises.rename,
+  rename: (from, to) => fs.promises.rename(from, to),
   remove: file => fs.promises.rm(file, ANYTHING),
 }
 
