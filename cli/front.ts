@@ -78,9 +78,4 @@ if (!hasFolder()) {
   const data = loadCommandData(__dirname, homeOfEnv(env))
   const stdout = openOutput()
   void printCandidates({ env, stdout }, entriesOf(data), data)
-} else if (!printHelp()) {
-  // Node 20 has no such cache, and checking for it takes time.
-  if (Number.parseInt(process.versions.node, 10) >= 22)
-    (require('node:module') as { enableCompileCache(): void }).enableCompileCache()
-  require('./svc.cjs')
-}
+} else if (!printHelp()) require('./svc.cjs')

@@ -45,6 +45,7 @@ const programs = {
   daemon: 'cli/daemon.ts',
   'watchdog-thread': 'cli/watchdog-thread.ts',
   'bin/svc-mcp': 'cli/mcp/svc-mcp.ts',
+  'bin/compile-cache': 'cli/compile-cache.ts',
 }
 
 /** The command line, see `bundleCommandLine`. */
@@ -477,9 +478,9 @@ async function buildCode() {
       external: [...external, ...libraryFiles],
       banner: {},
     }),
-    bundle(existing(agentCode), whole),
+    bundle(existing(agentCode), { ...whole, ...short }),
     // Some libraries depend on class names.
-    bundle(existing(extensionCode), { ...whole, keepNames: true, plugins: [packages] }),
+    bundle(existing(extensionCode), { ...whole, ...short, keepNames: true, plugins: [packages] }),
     bundle(existing(library), { format: 'esm', sourcemap: false, plugins: [packages] }),
     bundle(existing(daemonCode), cached),
     bundle(existsSync(join(root, daemonCode['run-daemon'])) ? libraryCode : {}, {
@@ -516,6 +517,9 @@ function makeExecutable(files, path) {
   map.contents = Buffer.from(JSON.stringify({ ...json, mappings: `;${json.mappings}` }))
 }
 
+/** Node 20 has no compile cache, and looking it up takes time. */
+const withCompileCache = "if (parseInt(process.versions.node) >= 22) require('./compile-cache.cjs')"
+
 /** The start of `svc`: front.cjs for the calls that it may answer and where there is no current folder, otherwise svc.cjs. */
 const choice = `const word = process.argv[2]
 let isShort = word === 'help' || word === 'completion' || process.argv.some(word => word === '--help' || word === '-h')
@@ -524,15 +528,16 @@ try {
 } catch {
   isShort = true
 }
-require(isShort ? '../front.cjs' : '../svc.cjs')`
+if (isShort) require('../front.cjs')
+else {
+  ${withCompileCache}
+  require('../svc.cjs')
+}`
 
 /** A file instead of a symlink, because Node runs a link's target under the package.json of the target's folder. */
 function putLauncher(name, entry) {
   const bin = join(dist, 'bin')
-  const load = entry.endsWith('.cjs') ? 'require' : 'import'
-  // Node 20 has no compile cache, and looking it up takes time.
-  const cached = "if (parseInt(process.versions.node) >= 22) require('node:module').enableCompileCache()\n"
-  const code = `#!/usr/bin/env node\n${entry === 'front.cjs' ? choice : `${cached}${load}('../${entry}')`}\n`
+  const code = `#!/usr/bin/env node\n${entry === 'front.cjs' ? choice : `${withCompileCache}\nrequire('../${entry}')`}\n`
   put({ path: join(bin, 'package.json'), contents: Buffer.from('{ "type": "commonjs" }\n'), mode: 0o644 })
   put({ path: join(bin, name), contents: Buffer.from(code), mode: 0o755 })
 }
