@@ -11,6 +11,8 @@ const startedAfterMs = 1000
 const longStartMs = 10_000
 /** Milliseconds in which a daemon is watched, and the part of them that an idle one works at most. */
 const watchedMs = 2000
+/** The same after memory was given back: a wake-up of an idle daemon is rare, and longer than V8 needs. */
+const idleWatchedMs = 60_000
 const idlePart = 0.05
 /** V8 has cleaned up by then. */
 const shrunkAfterMs = 30_000
@@ -41,15 +43,18 @@ export async function loadDaemon(root: string, home: string): Promise<Daemon['ru
     runDaemon({ ...options, onReady: () => setTimeout(started, startedAfterMs).unref() })
 }
 
-/** Once, and not under load, which would run slower meanwhile. */
-function shrinkWhenIdle(): void {
+/** Not under load, which would run slower meanwhile; again after each load. */
+function shrinkWhenIdle(hasWorked = true): void {
   const before = performance.eventLoopUtilization()
   const judge = () => {
-    if (performance.eventLoopUtilization(before).utilization > idlePart) return shrinkWhenIdle()
-    setFlags(SHRINKING)
-    setTimeout(setFlags, shrunkAfterMs, SHRUNK).unref()
+    const isWorking = performance.eventLoopUtilization(before).utilization > idlePart
+    if (hasWorked && !isWorking) {
+      setFlags(SHRINKING)
+      setTimeout(setFlags, shrunkAfterMs, SHRUNK).unref()
+    }
+    shrinkWhenIdle(isWorking)
   }
-  setTimeout(judge, watchedMs).unref()
+  setTimeout(judge, hasWorked ? watchedMs : idleWatchedMs).unref()
 }
 
 function setFlags(flags: readonly string[]): void {

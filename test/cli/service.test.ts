@@ -52,7 +52,7 @@ const factsOf = (home: string, more: Partial<ServiceFacts> = {}): ServiceFacts =
   userHome: '/home/ada',
   user: 'ada',
   platform: 'linux',
-  argv: [process.execPath, '--max-semi-space-size=4', program.replace('bin/svc', 'daemon.cjs'), '--service=systemd'],
+  argv: [process.execPath, '--max-semi-space-size=16', program.replace('bin/svc', 'daemon.cjs'), '--service=systemd'],
   path: '/usr/bin:/bin',
   stopWait: 20,
   listen: { socket: join(home, 'daemon.sock'), tcp: '127.0.0.1:2123' },
