@@ -33,6 +33,10 @@ export class Child<H extends Handlers> {
     return new Child<H>(fork(file, [...args], { execArgv: file.endsWith('.ts') ? ['--import', 'tsx'] : [] }))
   }
 
+  get pid(): number {
+    return this.process.pid as number
+  }
+
   async call<N extends keyof H & string>(name: N, ...args: Parameters<H[N]>): Promise<Awaited<ReturnType<H[N]>>> {
     const { promise, resolve, reject } = deferred<Answer>()
     const ended = () => reject(new Error(`the process for ${name} ended`))
