@@ -202,14 +202,7 @@ export function collectionOf<S>(...shared: readonly Annotation[]) {
       create: <B extends Schema, Q extends Schema | undefined = undefined>(
         its: NounRoute<S, P, Q, B, Reply> & { readonly body: B },
       ): Route<S> =>
-        make(its, {
-          verb: 'create',
-          method: 'POST',
-          path,
-          title: `Create ${a}`,
-          replies: { 201: One },
-          view,
-        }),
+        make(its, { verb: 'create', method: 'POST', path, title: `Create ${a}`, replies: { 201: One }, view }),
       /** PATCH (absent members stay) or PUT of one thing: 200. */
       update: <B extends StrictObject, Q extends Schema | undefined = undefined>({
         method = 'PATCH',

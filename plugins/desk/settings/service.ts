@@ -10,7 +10,7 @@ import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { PutProviderBody } from '../../../schemas/settings/entries.js'
 import type { HookEntry } from '../../../schemas/settings/hooks.js'
 import { type ApplyOutcome, PatchKeysBody } from '../../../schemas/settings.js'
-import type { ConfigChange } from '../../platform/configuration/api.js'
+import { type ConfigChange, valueIn } from '../../platform/configuration/api.js'
 import { finding } from '../daemon/api.js'
 import { AgentSections } from './agent-sections.js'
 import type { SettingKeysApi } from './api.js'
@@ -279,10 +279,9 @@ export class SettingsService implements SettingKeysApi {
     const { configuration } = this.kernel.needs
     const entry = configuration.known.find(known => known.path === path)
     if (!entry) throw SettingsErrors.settings_unavailable(`the plugin that owns ${path} does not run`)
-    const { value, pending } = configuration.explain(path, overlay)
-    const inForce = pending === undefined ? value : pending
+    const value = valueIn(entry, configuration.layers(overlay))
     // The setting is empty if the socket is at its default path in the home.
-    return path === 'daemon.socket' && inForce === '' ? this.kernel.home.socket : inForce
+    return path === 'daemon.socket' && value === '' ? this.kernel.home.socket : value
   }
 
   #facts(actor: Actor): CollectionFacts {

@@ -311,11 +311,8 @@ export class SettingsWriter {
 
   #currentValues(): ReadonlyMap<string, unknown> {
     const { configuration } = this.kernel.needs
-    const latest = ({ path }: Setting) => {
-      const { value, pending } = configuration.explain(path)
-      return pending === undefined ? value : pending
-    }
-    const values = new Map(configuration.known.map(entry => [entry.path, latest(entry)]))
+    const layers = configuration.layers()
+    const values = new Map(configuration.known.map(entry => [entry.path, valueIn(entry, layers)]))
     this.#snapshot = { hash: configuration.hashes().desired, values }
     return values
   }

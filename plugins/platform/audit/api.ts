@@ -10,9 +10,5 @@ export { namesOf } from './request-names.js'
 export const AuditedEvents = registry<string>('audit.events@1', v.string())
 
 export const AuditErrors = defineErrors({
-  why_not_found: {
-    status: 404,
-    message: 'nothing is recorded under this id',
-    next: command('audit list'),
-  },
+  why_not_found: { status: 404, message: 'nothing is recorded under this id', next: command('audit list') },
 })

@@ -121,6 +121,8 @@ export interface ConfigurationApi {
   onChange<T>(entry: Setting<T>, fn: (value: T) => void, overlay?: string): void
   /** Settings of all plugins. */
   readonly known: readonly Setting[]
+  /** The layers, with those of the overlay if it exists. */
+  layers(overlay?: string): OverlaidLayers
   /** The latest valid text of the file. */
   readonly text: string
   /** The result of reading a text as the file, without applying it. @throws Fault `config_invalid` */

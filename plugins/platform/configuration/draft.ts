@@ -19,12 +19,17 @@ export interface Draft {
   readonly plan: ConfigPlan
 }
 
+/** Drafts of the file by their changes: a write of planned changes reuses the draft of its plan while the file is the same. */
+const drafts = new WeakMap<readonly ConfigChange[], { readonly document: ConfigText; readonly draft: Draft }>()
+
 /**
  * Applies changes to the text of one layer. Everything is checked: each value by the schema of its owner, the text as a whole, and
  * that it contains exactly the requested changes.
  */
 export function draftOf(config: Layered, changes: readonly ConfigChange[], overlay: string | undefined): Draft {
   const source = config.layer(overlay)
+  const kept = overlay === undefined ? drafts.get(changes) : undefined
+  if (kept?.document === source.document) return kept.draft
   const layer = overlay === undefined ? 'file' : 'overlay'
   if (changes.length > MOST_CHANGES) throw invalid(`more than ${MOST_CHANGES} changes at once`)
   const twice = changes.find((one, n) => changes.some((other, m) => m < n && isSame(one, other)))
@@ -51,10 +56,10 @@ export function draftOf(config: Layered, changes: readonly ConfigChange[], overl
     return [{ path, ...named, before: from, after: to, apply, ...hidden }]
   })
   const apply = STRICTER.findLast(one => planned.some(change => change.apply === one)) ?? 'none'
-  return {
-    text,
-    plan: { changes: planned, apply, hash: config.hashes(overlay).desired, desired: config.hashOf(after) },
-  }
+  const [hash, desired] = [config.hashes(overlay).desired, config.hashOf(after)]
+  const draft = { text, plan: { changes: planned, apply, hash, desired } }
+  if (overlay === undefined) drafts.set(changes, { document: source.document, draft })
+  return draft
 }
 
 interface Checked {

@@ -91,6 +91,7 @@ export class ConfigurationService {
         const failed = (error: unknown) => this.kernel.needs.report(name, where, error)
         this.#taps.add(scope, where, () => this.#get(entry, overlay), fn, failed)
       },
+      layers: overlay => this.layers(overlay),
       plan: (changes, overlay) => draftOf(this, changes, overlay).plan,
       write: (changes, options) => this.#write(changes, options),
       rewrite: (rewrite, options = {}) => this.#rewrite(rewrite, options),
@@ -142,8 +143,9 @@ export class ConfigurationService {
   hashes(overlay?: string): { readonly active: string; readonly desired: string } {
     const { layers } = this.#source
     if (overlay === undefined && this.#hashes?.layers === layers) return this.#hashes.values
-    const active = this.#hash(entry => this.#get(entry, overlay))
-    const values = { active, desired: this.hashOf(this.layers(overlay)) }
+    const desired = this.hashOf(this.layers(overlay))
+    const isInForce = this.#waiting(overlay).length === 0
+    const values = { active: isInForce ? desired : this.#hash(entry => this.#get(entry, overlay)), desired }
     if (overlay === undefined) this.#hashes = { layers, values }
     return values
   }
@@ -177,12 +179,16 @@ export class ConfigurationService {
   }
 
   #state(id: string | undefined): ConfigState {
-    const { layers, values, problem: broken } = this.#source
-    if (id === undefined) return stateOf(layers.file, values.pending(), broken)
-    const { document, problem } = this.#overlayOf(id)
-    const waits = (entry: Setting) => !isDeepStrictEqual(this.#get(entry, id), valueIn(entry, this.layers(id)))
-    const waiting = this.known.filter(waits).map(({ path }) => path)
-    return stateOf(document, waiting, problem)
+    const { document, problem } =
+      id === undefined ? { document: this.#source.layers.file, problem: this.#source.problem } : this.#overlayOf(id)
+    const pending = this.#waiting(id).map(({ path }) => path)
+    return stateOf(document, pending, problem)
+  }
+
+  /** Settings whose values wait for the next start. */
+  #waiting(overlay: string | undefined): Setting[] {
+    const layers = this.layers(overlay)
+    return this.known.filter(entry => !isDeepStrictEqual(this.#get(entry, overlay), valueIn(entry, layers)))
   }
 
   #write(changes: readonly ConfigChange[], options: WriteOptions = {}): Promise<ConfigWritten> {
@@ -215,7 +221,9 @@ export class ConfigurationService {
   }
 
   async #put({ file, where, take }: Layer, before: string, text: string, { overlay, actor }: WriteOptions, ok = true) {
-    if (((await file.read()) ?? '') !== before) throw this.#changed(`another program is writing ${where}`, overlay)
+    // A write of the daemon's file checks this itself.
+    if (overlay !== undefined && ((await file.read()) ?? '') !== before)
+      throw this.#changed(`another program is writing ${where}`, overlay)
     await file.write(text, before).catch(error => {
       if (!(error instanceof Fault) || error.code !== 'file_changed') throw error
       throw this.#changed(`another program saved ${where} at the same time`, overlay)

@@ -208,6 +208,17 @@ test('a plan shows the result of a write, and writes nothing', async () => {
   })
 })
 
+test('a write of planned changes keeps what was saved after the plan, even a comment', async () => {
+  await withConfig(FILE, async ({ config, text, put }) => {
+    const change = [{ path: 'sizes.size', value: 6 }]
+    const { hash } = config.plan(change)
+    const byHand = `// saved later\n${FILE}`
+    await put(byHand)
+    await config.write(change, { ifHash: hash })
+    assert.is(await text(), byHand.replace('"size": 2', '"size": 6'))
+  })
+})
+
 test('a failed condition is refused with the current value; without one the newer text is changed', async () => {
   await withConfig(FILE, async ({ config, text, put }) => {
     const { hash } = config.plan([])
