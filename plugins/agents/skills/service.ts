@@ -18,7 +18,8 @@ import type { Broken, Candidate } from './candidate.js'
 import { capabilitiesOf } from './capabilities.js'
 import { judgeFiles } from './judge.js'
 import type { K } from './needs.js'
-import { diagnosticsOf, type Resolved, resolve, whenOf } from './resolve.js'
+import { Resolutions } from './resolutions.js'
+import { diagnosticsOf, type Resolved, whenOf } from './resolve.js'
 import { SkillSettings } from './settings.js'
 import { Shadows } from './shadows.js'
 import { SkillSources } from './sources.js'
@@ -39,8 +40,9 @@ export class SkillsService implements SkillsApi {
   readonly #shadows: Shadows
   readonly #switch: SkillSwitch
   readonly #serial = new Serial()
-  /** Texts of skills without shadows by their candidates, which stay the same while their files do. */
-  readonly #texts = new WeakMap<Candidate, { readonly state: string; readonly text: JsonText<Skill> }>()
+  readonly #resolutions = new Resolutions()
+  /** Texts of lists: for a person, and for an agent, which does not see all of them. */
+  readonly #texts = { person: new ListTexts(), agent: new ListTexts() }
   readonly briefing: Briefings
   /** MCP servers declared by skills. */
   readonly servers: McpServerSource
@@ -91,7 +93,7 @@ export class SkillsService implements SkillsApi {
       (workspace && agents?.mayRunFilesOf(workspace)) ?? true,
     ])
     const tools = await this.#tools(view, candidates)
-    const skills = resolve(candidates, {
+    const skills = this.#resolutions.of(view, candidates, {
       platforms: [os.platform()],
       environments: view.environments,
       tools,
@@ -114,9 +116,8 @@ export class SkillsService implements SkillsApi {
   async list(context: SkillContext, actor: Actor) {
     const { skills, broken } = await this.see(await this.#viewOf(context, actor))
     const isAgent = agentSessionOf(actor) !== undefined
-    const listed = skills.filter(({ winner }) => !isAgent || winner.spec.announced !== false)
     return {
-      skills: listed.map(skill => this.#text(skill)),
+      skills: this.#text(skills, isAgent),
       ...(broken.length > 0 && { diagnostics: broken.slice(0, DIAGNOSTICS_SHOWN).map(brokenToWire) }),
     }
   }
@@ -226,13 +227,15 @@ export class SkillsService implements SkillsApi {
     }
   }
 
-  #text(skill: Resolved): JsonText<Skill> {
-    const { winner, shadowed, ...rest } = skill
-    const state = JSON.stringify(rest)
-    const known = this.#texts.get(winner)
-    if (known?.state === state && shadowed.length === 0) return known.text
-    const text = new JsonText<Skill>(JSON.stringify(this.#toWire(skill)))
-    if (shadowed.length === 0) this.#texts.set(winner, { state, text })
+  /** The list as JSON, made once for the same skills. */
+  #text(skills: readonly Resolved[], isAgent: boolean): JsonText<Skill[]> {
+    const { clears } = this.#shadows
+    const texts = this.#texts[isAgent ? 'agent' : 'person']
+    const known = texts.get(skills)
+    if (known?.clears === clears) return known.text
+    const listed = skills.filter(({ winner }) => !isAgent || winner.spec.announced !== false)
+    const text = new JsonText<Skill[]>(JSON.stringify(listed.map(skill => this.#toWire(skill))))
+    texts.set(skills, { clears, text })
     return text
   }
 
@@ -264,6 +267,9 @@ export class SkillsService implements SkillsApi {
     }
   }
 }
+
+/** Texts by the skills that they list; `clears`: see {@link Shadows}. */
+class ListTexts extends WeakMap<readonly Resolved[], { readonly clears: number; readonly text: JsonText<Skill[]> }> {}
 
 const isRemarkable = ({ state, verification_status: status }: SkillDiagnostic) =>
   state !== 'valid' || status !== 'passed'

@@ -12,6 +12,8 @@ const MAX_EVENTS = 200
 export class Shadows {
   /** Epoch milliseconds by the two paths. */
   readonly #since = new Map<string, number>()
+  /** How often all times were forgotten; each time they change. */
+  clears = 0
 
   constructor(private readonly kernel: K) {}
 
@@ -23,7 +25,10 @@ export class Shadows {
       for (const loser of shadowed) {
         const key = keyOf(loser, winner)
         if (this.#since.has(key)) continue
-        if (this.#since.size >= MAX_KNOWN) this.#since.clear()
+        if (this.#since.size >= MAX_KNOWN) {
+          this.#since.clear()
+          this.clears++
+        }
         this.#since.set(key, now)
         found.push({ loser, winner })
       }

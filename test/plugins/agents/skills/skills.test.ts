@@ -7,6 +7,7 @@ import * as assert from 'uvu/assert'
 import type { Clock } from '../../../../kernel/plugin.js'
 import { SkillFolder } from '../../../../plugins/agents/skills/skill-folder.js'
 import { catalogText } from '../../../../plugins/agents/skills/telling/briefing.js'
+import type { Skill } from '../../../../schemas/skills.js'
 import { type Reply, temporaryFolder } from '../../../harness/kernel.js'
 import { openSkills, skillText, writeSkill } from './scene.js'
 
@@ -294,6 +295,28 @@ test('disabling a skill takes effect at once, in the home or in one workspace', 
   assert.equal([body.skills.disabled_count, body.skills.status], [1, 'ok'])
   const detail = await world.kernel.request('GET', `/api/workspaces/${world.workspaceId}`)
   assert.ok(detail.body.skills.some((one: { name: string }) => one.name === 'svc-session'))
+})
+
+test('the list of skills changes with files, switches and shadows', async () => {
+  await using world = await openSkills()
+  const listed = async (query = '') => {
+    const { body } = await world.kernel.request('GET', `/api/skills${query}`)
+    return body.skills as Skill[]
+  }
+  const one = async (name: string, query = '') => (await listed(query)).find(skill => skill.name === name)
+  assert.equal(await listed(), await listed())
+  await writeSkill(world.homeSkills, 'mine', 'First.')
+  assert.is((await one('mine'))?.source, 'user')
+  await world.request('POST', '/api/skills/{name}/disable', 'mine')
+  assert.is((await one('mine'))?.enabled, false)
+  await world.request('POST', '/api/skills/{name}/enable', 'mine')
+  assert.is((await one('mine'))?.enabled, true)
+  await writeSkill(world.homeSkills, 'svc-session', 'Other.')
+  assert.is((await one('svc-session'))?.provenance?.shadowed_by?.length, 1)
+  await rm(path.join(world.homeSkills, 'svc-session'), { recursive: true })
+  assert.is((await one('svc-session'))?.provenance?.shadowed_by, undefined)
+  await rm(path.join(world.homeSkills, 'mine'), { recursive: true })
+  assert.is(await one('mine'), undefined)
 })
 
 test('skill settings belong to the home or to one agent', async () => {
