@@ -29,6 +29,7 @@ export class Follower {
 
   constructor(
     private readonly source: FileSource,
+    private readonly pending: () => readonly string[],
     private readonly clock: Clock,
     private readonly scope: Scope,
     private readonly log: Log,
@@ -59,7 +60,7 @@ export class Follower {
   reload(): Promise<void> {
     const { source } = this
     const take = (text: string) => source.take(text)
-    return this.alone(() => this.reread(source, 'config.json', take, () => source.values.pending()))
+    return this.alone(() => this.reread(source, 'config.json', take, this.pending))
   }
 
   /** The text of a file. An emptied file is read again a second later, since it may be in the middle of a write. */

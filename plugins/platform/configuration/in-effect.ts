@@ -92,12 +92,6 @@ export class Values implements SettingSource {
     }
   }
 
-  /** Paths whose value waits for the next start. */
-  pending(): string[] {
-    const waits = (entry: Setting) => !isDeepStrictEqual(this.get(entry), this.#current(entry))
-    return this.known.filter(waits).map(({ path }) => path)
-  }
-
   /** Reads the source again. @throws Fault `config_invalid`, without any change */
   again(): void {
     this.#said = this.source.read(this.known)

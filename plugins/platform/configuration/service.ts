@@ -58,7 +58,8 @@ export class ConfigurationService {
 
   constructor(private readonly kernel: PluginKernel<Needs>) {
     this.#source = FileSource.of(kernel.needs.values)
-    this.#follower = new Follower(this.#source, kernel.clock, kernel.scope, kernel.log)
+    const pending = () => this.#state(undefined).pending
+    this.#follower = new Follower(this.#source, pending, kernel.clock, kernel.scope, kernel.log)
     kernel.scope.defer('file', () => this.#follower.idle())
     this.#file = sharedFile(this.#source.file, kernel.home.config, kernel.needs.disk.room)
     this.#inForce = new InForce(this.known, entry => this.#get(entry, undefined))

@@ -90,10 +90,10 @@ test('a config.json created later is read by an event of its folder, without a l
   const waits: number[] = []
   const clock = { ...systemClock(), sleep: async (ms: number) => void waits.push(ms) }
   const scope = { signal: new AbortController().signal } as Scope
-  const source = { where, file: textFile(where), text: '', problem: undefined, values: { pending: () => [] } }
+  const source = { where, file: textFile(where), text: '', problem: undefined }
   const take = (text: string) => taken.push(text)
   const silent = { warn: assert.unreachable, error: assert.unreachable, info: assert.unreachable } as unknown as Log
-  const follower = new Follower({ ...source, take } as unknown as FileSource, clock, scope, silent)
+  const follower = new Follower({ ...source, take } as unknown as FileSource, () => [], clock, scope, silent)
   const end = new AbortController()
   const following = follower.follow(end.signal)
   await until(async () => taken.length > 0, 'the first read')
