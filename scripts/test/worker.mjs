@@ -13,6 +13,8 @@ const bundle = process.argv[2]
 const { modules } = bundle === undefined ? {} : await import(pathToFileURL(bundle))
 
 const require = createRequire(import.meta.url)
+/** Time for a failed file to end by itself. */
+const failedMs = 5000
 let running
 
 process.on('message', async ({ file, alone, mark, replies }) => {
@@ -33,6 +35,8 @@ process.on('message', async ({ file, alone, mark, replies }) => {
   // esbuild keeps a child process for the next build.
   require.cache[require.resolve('esbuild')]?.exports.stop()
   running.ended = true
+  // A failed test did not close what it opened. Its process gets no further file, so nothing waits for the file's time limit.
+  if (process.exitCode) setTimeout(() => process.exit(), failedMs).unref()
 })
 
 process.on('beforeExit', () => {

@@ -36,6 +36,7 @@ tree.write({
   'test/pids/b.test.ts': `${uvu}writeFileSync('b.pid', String(process.pid))\ntest('b', () => assert.ok(true))\ntest.run()\n`,
   'test/pids/c.test.ts': `// alone: as it says\n${uvu}writeFileSync('c.pid', String(process.pid))\ntest('c', () => assert.ok(true))\ntest.run()\n`,
   'test/old.test.ts': `${uvu}process.emitWarning('do not', 'DeprecationWarning', 'DEP0000')\ntest('a', () => assert.ok(true))\ntest.run()\n`,
+  'test/open.test.ts': `// timeout: 30s\n${uvu}test('a', () => { setInterval(() => {}, 1000); assert.ok(false) })\ntest.run()\n`,
   'test/never.test.ts': `${uvu}test('a', () => new Promise(() => {}))\ntest.run()\n`,
   'test/late.test.ts': `${uvu}test('a', () => { assert.ok(true); setTimeout(() => Promise.reject(new Error('too late')), 50) })\ntest.run()\n`,
   'test/nothing.test.ts': `${uvu}test('a', () => {})\ntest('b', () => assert.is.not(1 as number, 2))\ntest.run()\n`,
@@ -144,6 +145,13 @@ test('endless tests and failures after the tests are failures of their file', as
   assert.match(out, /FAIL {2}test\/late\.test\.ts {2}1 passed, 1 failed {2}.*\(exit code 1\)/)
   assert.match(out, 'too late')
   assert.is(lines.at(-1), '3 passed, 2 failed')
+})
+
+test('a failed file ends soon, whatever its test left open', async () => {
+  const { code, out, lines } = await run('--no-build', 'test/open.test.ts')
+  assert.is(code, 1)
+  assert.match(out, /FAIL {2}test\/open\.test\.ts {2}0 passed, 1 failed {2}\d+\.\d s\n/)
+  assert.is(lines.at(-1), '0 passed, 1 failed')
 })
 
 test('a hanging file is killed with its group', async () => {
