@@ -104,7 +104,9 @@ async function registerWide(fault: CliFault, folder: string, { io, client, out }
 }
 
 const tell = (workspace: unknown, out: Output) =>
-  out.note(`registered ${textAt(workspace, 'root_dir')} as workspace ${textAt(workspace, 'name')}`)
+  out.note(
+    `registered ${textAt(workspace, 'root_dir')} as workspace ${textAt(workspace, 'name')}; its id is in .svc/workspace.toml`,
+  )
 
 function textAt(body: unknown, path: string): string | undefined {
   const value = pick(body, path)

@@ -38,7 +38,7 @@ export async function serviceStatus(context: LocalContext): Promise<number> {
   const found = installedServices(owner)
   const services = await Promise.all(found.map(installed => statusOf(installed, home, owner.user, daemon, context)))
   if (out.json) out.value({ home, daemon_pid: daemon ?? null, services })
-  else if (services.length === 0) out.line(`no service is installed for ${home}; install one: svc service install`)
+  else if (services.length === 0) out.line(`no service is installed for ${home}\ninstall one: svc service install`)
   else for (const service of services) show(service, context)
   if (services.length === 0) return exitCodes.notFound
   // A service that stops with the session of its user may be intended.

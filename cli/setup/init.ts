@@ -100,7 +100,8 @@ function tellInstalled({ out }: LocalContext, installed: readonly Installed[], h
     if (hasEndpoint) return
     const first = catalog.find(({ install }) => install)
     out.line('No agent is installed. The agent "report" is built in and needs no account.')
-    out.line(`To install one: ${first?.install}   (others: svc provider list)`)
+    out.line(`To install one: ${first?.install}`)
+    out.line('Others: svc provider list')
     out.line('With an OpenAI-compatible endpoint, no agent is needed: svc init --endpoint <url>')
     return
   }

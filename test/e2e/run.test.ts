@@ -99,6 +99,7 @@ test('a run without a terminal does not wait: a question is rejected with an exi
   assert.match(allowed.stdout, /answer: allow_once/)
   const failed = await at.run(['run', '--agent', 'asks', 'error -32000 no more credit'], repository)
   assert.is(failed.code, 1)
+  assert.match(failed.stdout, /✗ the agent refused the prompt: .*no more credit/)
   assert.is((await at.run(['run', '--agent', 'nobody', 'x'], repository)).code, 4)
   assert.is((await at.run(['run', ' '], repository)).code, 2)
 })

@@ -45,12 +45,15 @@ export function enclosed(
   const kept = Object.entries({ ...command.env, ...env }).filter(
     ([name, value]) => !OUTSIDE.test(name) && !(name === 'NODE_OPTIONS' && LOADS.test(value)),
   )
+  // The new /dev hides what was mounted below it before, such as a workspace in /dev/shm.
+  const isBelowDev = (mount: Mount) => mount.path.startsWith('/dev/')
+  const sorted = inOrder(mounts)
   return {
     argv: [
       program,
       ...namespaces,
       ...(network === 'none' ? ['--unshare-net'] : []),
-      ...inOrder(mounts).flatMap(mountArgs),
+      ...sorted.filter(mount => !isBelowDev(mount)).flatMap(mountArgs),
       // After the system mounts, because these two are folders within them.
       '--proc',
       '/proc',
@@ -58,6 +61,7 @@ export function enclosed(
       ...['/proc/sys', '/proc/sysrq-trigger'].flatMap(file => ['--ro-bind-try', file, file]),
       '--dev',
       '/dev',
+      ...sorted.filter(isBelowDev).flatMap(mountArgs),
       '--chdir',
       command.cwd,
       '--',

@@ -32,6 +32,7 @@ export default definePlugin({
       path: '/api/backups',
       summary: 'Back up the home',
       privileged: true,
+      essential: true,
       body: CreateBackupBody,
       replies: { 201: BackupReply },
       with: [

@@ -34,8 +34,6 @@ export class BackupService {
   /** Makes a backup; one at a time. @throws Fault `backup_busy`, those of `writeBackup` */
   async create(body: CreateBackupBody): Promise<BackupReply> {
     if (this.#making) throw BackupErrors.backup_busy()
-    const refusal = await this.kernel.needs.disk.refusal()
-    if (refusal) throw refusal
     const making = this.#untilWhole(body)
     this.#making = making
     try {
@@ -47,6 +45,10 @@ export class BackupService {
 
   /** Tries again if a file that is written in place changed while it was read. */
   async #untilWhole(body: CreateBackupBody): Promise<BackupReply> {
+    const refusal = await this.kernel.needs.disk.refusal()
+    // A backup to another disk is wanted most when this one is full. In the home it needs only links to files.
+    if (refusal && (await deviceOf(body.output ?? this.folder)) === (await deviceOf(this.kernel.home.root)))
+      throw refusal
     for (let left = TRIES; ; left--) {
       try {
         return await this.#create(body)
@@ -91,4 +93,12 @@ export class BackupService {
     await this.kernel.needs.daemon.confirm(actor)
     return { held: false }
   }
+}
+
+/** The file system on which a path is or would be created. */
+async function deviceOf(target: string): Promise<number> {
+  const found = await fs.stat(target).catch(() => undefined)
+  if (found) return found.dev
+  const parent = path.dirname(target)
+  return parent === target ? -1 : deviceOf(parent)
 }

@@ -129,6 +129,10 @@ export class ChangesService implements ChangesApi {
           if (digest !== undefined) throw error
         })
         if (digest !== undefined) {
+          if (!/^[0-9a-f]{32}$/.test(String(digest)))
+            throw ChangeErrors.plan_outdated(
+              'nothing was changed: --plan takes the digest that a dry run printed; make one: --dry-run',
+            )
           const current = digestOf(method, filled(route.path, params) + query, body, snapshot?.state)
           if (current !== digest) throw ChangeErrors.plan_outdated()
         }

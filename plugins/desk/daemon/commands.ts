@@ -41,8 +41,7 @@ function show({ checked }: DbVerifyReply, running: boolean, out: CommandContext[
   out.table(rows, columnsOf<(typeof rows)[number]>()([{ of: 'kind', header: 'What' }, 'name', 'entries', 'state']))
   for (const { name, problems } of damaged) for (const text of problems) out.line(out.color('red', `${name}: ${text}`))
   out.line(`${checked.length} checked, ${damaged.length} damaged`)
-  if (running)
-    out.line(out.color('dim', 'the database log, archives and journals are checked only while the daemon is stopped'))
+  if (running) out.line(out.color('dim', 'log, archives and journals are checked only while the daemon is stopped'))
 }
 
 function codeOf(error: unknown): string | undefined {

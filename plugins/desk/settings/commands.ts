@@ -34,6 +34,7 @@ function unset(context: CommandContext) {
 
 async function write(context: CommandContext, change: { value?: unknown }): Promise<void> {
   const { client, args, options } = context
+  if (args.key === '') return context.fault('usage', 'the name of the key must not be empty', 'svc config list')
   const workspace = workspaceOf(context)
   const target = options.target ?? (workspace === undefined ? 'global-config' : 'workspace-config')
   const body: PatchKeysBody = {

@@ -118,6 +118,8 @@ export class Writing {
       throw McpErrors.mcp_server_invalid(
         `the name ${shown(name, 80)} is too long for ids of tools; use at most ${MAX_PART} characters`,
       )
+    if (name.includes('.'))
+      throw McpErrors.mcp_server_invalid(`the name ${shown(name)} contains a dot; use letters, digits, _ and -`)
     const { servers } = await this.sources.read({ workspace })
     const other = servers.find(server => idPart(server.name) === part)
     if (other)

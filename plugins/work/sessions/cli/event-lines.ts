@@ -135,7 +135,7 @@ export class EventLines {
       case 'runtime_warning':
         return { color: 'yellow', text: `warning: ${oneLine(content.text ?? content.warning ?? '')}` }
       case 'error':
-        return { color: 'red', text: `✗ ${oneLine(content.error)}` }
+        return { color: 'red', text: `✗ ${failureText(oneLine(content.error))}` }
       case 'done': {
         const how = content.status === 'completed' ? endOf(content.stop_reason) : oneLine(content.status)
         const expired = Number(content.expired_requests ?? 0)
@@ -320,3 +320,19 @@ function planOf(entries: unknown): string {
   const current = entries.find(entry => (entry as Content | null)?.status === 'in_progress') as Content | undefined
   return `${done}/${entries.length}${current ? ` ${oneLine(current.content)}` : ''}`
 }
+
+/** What a kind of failure means; a timeout, a cancellation and the kinds of hosts speak for themselves. */
+const FAILURES: Readonly<Partial<Record<string, string>>> = {
+  startup_failure: 'the agent did not start',
+  handshake_failure: 'the agent did not answer the first request',
+  load_session_failure: 'the agent could not load the session',
+  protocol_failure: 'the agent did not keep to the protocol',
+  prompt_failure: 'the agent refused the prompt',
+  process_exit: 'the agent ended',
+  transport_failure: 'the connection to the agent broke',
+  unknown_failure: 'the agent failed',
+}
+
+/** The text of a failed turn, with its kind in words. */
+const failureText = (text: string): string =>
+  text.replace(/^([a-z_]+)(?=: )/, kind => (Object.hasOwn(FAILURES, kind) ? (FAILURES[kind] ?? kind) : kind))

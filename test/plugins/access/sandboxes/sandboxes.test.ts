@@ -1,5 +1,16 @@
 // timeout: 120s
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import path from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -66,6 +77,22 @@ test('the sandbox contains the workspace, without the home, other temporary file
   )
   assert.match(await run(world, at, 'touch /usr/x /etc/x 2>&1'), /Read-only/)
   assert.match(await run(world, at, 'f=/proc/sys/vm/swappiness; cat $f > $f 2>&1'), /Read-only/)
+})
+
+test('a workspace in a folder of /dev is visible and writable in the sandbox', async ({ world }) => {
+  const root = realpathSync(mkdtempSync('/dev/shm/sandboxed-'))
+  try {
+    cpSync(path.join(world.root, '.svc', 'agents'), path.join(root, '.svc', 'agents'), { recursive: true })
+    const added = await world.kernel.request('POST', '/api/workspaces', { root_dir: root })
+    const { id } = added.body.workspace
+    const session = await world.session('ada', { workspace: id })
+    const at = `/api/workspaces/${id}/sessions/${session.id}`
+    assert.is(await run(world, at, 'pwd; touch made; ls; ls /dev/shm'), `${root}\nmade\n${path.basename(root)}\n`)
+    assert.ok(existsSync(path.join(root, 'made')))
+    await world.kernel.request('DELETE', at)
+  } finally {
+    rmSync(root, { recursive: true })
+  }
 })
 
 test('files that could run code outside later are read-only in the sandbox or set aside', async ({ world }) => {

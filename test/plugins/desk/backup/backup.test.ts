@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -231,6 +231,25 @@ test('an unfinished restore is repeated by the next one', async ({ w }) => {
   await w.restore(backup.path, home)
   const files = await filesBelow(home)
   assert.equal([files.includes('restoring.json'), files.includes('agents/old/AGENT.md')], [false, false])
+})
+
+test('with a full disk, a backup to another file system is made', async ({ w }) => {
+  const elsewhere = '/dev/shm'
+  const { dev } = await stat(w.folder)
+  if ((await stat(elsewhere).catch(() => ({ dev }))).dev === dev) return
+  const folder = await mkdtemp(path.join(elsewhere, 'backup-'))
+  const full = await boot({ home: path.join(w.folder, 'home'), plugins, freeBytes: async () => 2 ** 20 })
+  try {
+    assert.is((await full.request('POST', '/api/backups', {})).body.code, 'disk_full')
+    const output = path.join(w.folder, 'same.tar')
+    assert.is((await full.request('POST', '/api/backups', { output })).body.code, 'disk_full')
+    const { status, body } = await full.request('POST', '/api/backups', { output: path.join(folder, 'x.tar') })
+    assert.is(status, 201, JSON.stringify(body))
+    await w.restore(body.backup.path, path.join(w.folder, 'restored'))
+  } finally {
+    await full.close()
+    await rm(folder, { recursive: true })
+  }
 })
 
 test.run()

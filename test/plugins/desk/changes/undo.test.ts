@@ -304,8 +304,9 @@ test('a plan shows the changes of a request, and the request with its digest ref
     assert.equal(plan.members, [{ member: 'prompt', before: '"hi"', after: '"bye"' }])
     assert.ok(plan.can_be_undone)
     assert.is((await act('GET', url)).job.prompt, 'hi', 'nothing is changed')
-    const apply = (body: unknown) =>
-      world.kernel.kernel.inject({ method: 'PATCH', url, headers: { 'svc-plan': plan.digest }, body })
+    const apply = (body: unknown, digest = plan.digest) =>
+      world.kernel.kernel.inject({ method: 'PATCH', url, headers: { 'svc-plan': digest }, body })
+    assert.match(JSON.parse((await apply({ prompt: 'bye' }, 'no digest')).body).error, /takes the digest/)
     assert.is(JSON.parse((await apply({ prompt: 'something else' })).body).code, 'plan_outdated')
     await act('PATCH', url, { prompt: 'meanwhile' })
     const late = await apply({ prompt: 'bye' })

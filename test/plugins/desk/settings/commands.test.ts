@@ -47,6 +47,12 @@ test('a live key applies at once, a restart-required key reports that it waits',
   assert.ok(text.startsWith(CONFIG.slice(0, -3)), text)
 })
 
+test('an empty key is a usage error of the command', async ({ daemon }) => {
+  const { code, stderr } = await daemon.cli('config', 'set', '', '1')
+  assert.is(code, 2)
+  assert.match(stderr, /the name of the key must not be empty/)
+})
+
 test('a part of a value is set, map entries have names, and --json is the reply of the daemon', async ({ daemon }) => {
   const json = async (...args: string[]) => JSON.parse((await daemon.cli('config', ...args, '--json')).stdout)
   assert.is((await json('set', 'automation.default_fire_limit.max', '7')).lifecycle, 'restart-required')

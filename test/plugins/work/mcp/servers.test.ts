@@ -53,6 +53,7 @@ test('a name whose tool ids conflict with another server is refused, and named w
     assert.is((await put('a b'))[0], 200)
     assert.equal(await put('a--b'), [409, 'mcp_server_name_taken'])
     assert.equal(await put('A_B'), [409, 'mcp_server_name_taken'])
+    assert.equal(await put('my.server'), [400, 'mcp_server_invalid'])
     assert.equal(await put('--'), [400, 'mcp_server_invalid'])
     assert.equal(await put('x'.repeat(65)), [400, 'mcp_server_invalid'])
     assert.is((await put('a b'))[0], 200, 'a server may be changed')
