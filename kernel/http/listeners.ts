@@ -79,7 +79,7 @@ export type ServerFollower = (server: Server, serve: Serve, door: Door) => unkno
 /** Calls the follower for each present and future server of every door, until the returned function is called. */
 export const Servers = kernelToken<(follower: ServerFollower) => () => void>('kernel.servers@1')
 
-/** One `http.Server` of the kernel; its requests go to the current generation. */
+/** One `http.Server` of the kernel; its requests go to the current routes. */
 export class Listener {
   private constructor(
     readonly info: ListenerInfo,

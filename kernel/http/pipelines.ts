@@ -37,8 +37,6 @@ async function boot(reading: Reading | undefined, context: PipelineContext): Pro
     exposeHeadRoutes: false,
     requestIdHeader: false,
     genReqId: context.ids.id.bind(context.ids, 'req'),
-    // No head of a request is that long.
-    routerOptions: { maxParamLength: 100_000 },
     // Schemas are never Fastify's. This keeps it from loading their compilers (ajv and more, 40 ms).
     schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
     frameworkErrors: (error, request, reply) =>

@@ -1,7 +1,6 @@
 import Router from 'find-my-way'
 import type { BoundRoute } from '../contract/bound.js'
 import { Fault, messageOf } from '../contract/errors.js'
-import type { Route } from '../contract/route.js'
 import { type PipelineContext, type ServedRoute, serveRoute } from './serve-route.js'
 
 /** What a routing found for a request. */
@@ -15,49 +14,49 @@ export interface Found {
 
 /** Routes with one head, with a router that is made for their first request. */
 class Branch {
-  #router: Router.Instance<Router.HTTPVersion.V1> | undefined
+  #router: ReturnType<typeof routerOf> | undefined
 
   constructor(
     readonly routes: readonly BoundRoute[],
     private readonly context: PipelineContext,
-  ) {}
+  ) {
+    // Throws now what it would throw at the first request.
+    if (!arePlain(routes)) this.router()
+  }
 
-  router(): Router.Instance<Router.HTTPVersion.V1> {
+  router(): ReturnType<typeof routerOf> {
     this.#router ??= routerOf(this.routes, this.context)
     return this.#router
   }
 }
 
-/** All routes by their head, the first two segments of a path: no request competes for routes with different heads. */
+/**
+ * All routes by their head, the first two segments of a path: no request competes for routes with different heads. A route with a
+ * parameter in its head is in every branch.
+ */
 export class Routing {
   private readonly branches = new Map<string, Branch>()
-  /** Finds routes for other heads: those with a parameter in their head, which every branch has. */
-  private readonly rest: Branch
 
   /**
    * Branches of `before` stay when their routes do.
    * @throws Fault `route_refused` for a route that cannot be served
    */
   constructor(routes: readonly BoundRoute[], context: PipelineContext, before?: Routing) {
-    const isOpen = ({ route }: BoundRoute) => !PLAIN_HEAD.test(headOf(route.path))
-    const open = routes.filter(isOpen)
-    const groups = new Map<string, BoundRoute[]>()
+    const open: BoundRoute[] = []
+    const groups = new Map([[OPEN, open]])
     for (const bound of routes) {
-      if (isOpen(bound)) continue
-      const head = headOf(bound.route.path)
+      const path = headOf(bound.route.path)
+      const head = PLAIN_HEAD.test(path) ? path : OPEN
       const group = groups.get(head)
       if (group) group.push(bound)
-      else groups.set(head, [...open, bound])
+      else groups.set(head, [bound])
     }
-    const branch = (mine: readonly BoundRoute[], known: Branch | undefined) => {
-      if (known?.routes.length === mine.length && mine.every((bound, i) => bound === known.routes[i])) return known
-      const made = new Branch(mine, context)
-      // Throws now what it would throw at the first request.
-      if (!arePlain(mine.map(({ route }) => route))) made.router()
-      return made
+    for (const [head, group] of groups) {
+      const mine = group === open ? open : [...open, ...group]
+      const known = before?.branches.get(head)
+      const stays = known?.routes.length === mine.length && mine.every((bound, i) => bound === known.routes[i])
+      this.branches.set(head, stays ? known : new Branch(mine, context))
     }
-    for (const [head, mine] of groups) this.branches.set(head, branch(mine, before?.branches.get(head)))
-    this.rest = branch(open, before?.rest)
   }
 
   find(method: string, url: string): Found {
@@ -65,9 +64,9 @@ export class Routing {
     try {
       if (head.includes('%')) head = decodeURI(head)
     } catch {
-      return { routing: this, params: {} }
+      head = OPEN
     }
-    const branch = this.branches.get(head) ?? this.rest
+    const branch = (this.branches.get(head) ?? this.branches.get(OPEN)) as Branch
     const found = branch.router().find(method as 'GET', url)
     return { routing: this, route: found?.store, params: (found?.params ?? {}) as Found['params'] }
   }
@@ -78,11 +77,12 @@ export class Routing {
  * @throws Fault `route_refused` for a route that cannot be served, with its plugin
  */
 export function routerOf(routes: readonly BoundRoute[], context: PipelineContext) {
-  const router = Router({ maxParamLength: 5000, ignoreTrailingSlash: true, querystringParser: noQuery })
+  const router = Router({ maxParamLength: 5000, ignoreTrailingSlash: true, querystringParser: () => ({}) })
   for (const bound of routes) {
-    const { method, path } = bound.route
+    const { method, path, bodyLimit = 1 } = bound.route
     try {
-      router.on(method, path.replace(/\{([^}]+)\}/g, ':$1'), noHandler, serveRoute(bound, context))
+      if (!(Number.isInteger(bodyLimit) && bodyLimit > 0)) throw new TypeError(`bodyLimit ${bodyLimit} is no size`)
+      router.on(method, path.replace(/\{([^}]+)\}/g, ':$1'), () => {}, serveRoute(bound, context))
     } catch (cause) {
       throw new Fault('route_refused', 422, messageOf(cause), { details: { plugin: bound.owner }, cause })
     }
@@ -90,17 +90,16 @@ export function routerOf(routes: readonly BoundRoute[], context: PipelineContext
   return router
 }
 
+/** Key of the branch for all heads without a branch, which no path has. */
+const OPEN = '*'
 /** The first two segments of a path, as they are sent. */
-const headOf = (url: string): string => (HEAD.exec(url)?.[0] ?? '*').replace(/\/$/, '')
+const headOf = (url: string): string => (HEAD.exec(url)?.[0] ?? OPEN).replace(/\/$/, '')
 const HEAD = /^\/[^/?#]*(?:\/[^/?#]*)?/
 const PLAIN_HEAD = /^[\w./~-]*$/
 
 /** Whether a router certainly takes these routes. */
-function arePlain(routes: readonly Route[]): boolean {
-  const shapes = new Set(routes.map(({ method, path }) => `${method} ${path.replace(/\{\w+\}/g, '{}')}`))
+function arePlain(routes: readonly BoundRoute[]): boolean {
+  const shapes = new Set(routes.map(({ route: { method, path } }) => `${method} ${path.replace(/\{\w+\}/g, '{}')}`))
   return shapes.size === routes.length && [...shapes].every(shape => PLAIN.test(shape))
 }
 const PLAIN = /^(?:GET|PUT|POST|PATCH|DELETE) (?:\/(?:[\w.~-]+|\{\}))+$/
-
-const noQuery = () => ({})
-const noHandler = () => {}
