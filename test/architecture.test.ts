@@ -354,10 +354,13 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'only kernel/http imports fastify and the route documentation; only the plugin streams imports ws',
+    says: 'only kernel/http imports fastify, its router and the route documentation; only the plugin streams imports ws',
     // Fastify's parser of forms knows nothing of a server.
     broken: s => [
-      ...libraryOnlyIn(/^(@fastify\/(?!busboy$)|fastify$)/, /^(kernel\/http|plugins\/platform\/openapi)\//)(s),
+      ...libraryOnlyIn(
+        /^(@fastify\/(?!busboy$)|fastify$|find-my-way$)/,
+        /^(kernel\/http|plugins\/platform\/openapi)\//,
+      )(s),
       ...libraryOnlyIn(/^ws$/, /^plugins\/platform\/streams\//)(s),
     ],
     mutants: [
@@ -366,13 +369,13 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'only kernel/http/parts.ts imports fastify-plugin, and only the log of the daemon pino',
+    says: 'only kernel/http/pipelines.ts imports fastify-plugin, and only the log of the daemon pino',
     broken: s => [
-      ...libraryOnlyIn(/^fastify-plugin$/, /^kernel\/http\/parts\.ts$/)(s),
+      ...libraryOnlyIn(/^fastify-plugin$/, /^kernel\/http\/pipelines\.ts$/)(s),
       ...libraryOnlyIn(/^pino(\/|$)/, /^cli\/daemon\/daemon-log\.ts$/)(s),
     ],
     mutants: [
-      ['kernel/http/generation.ts', "import fp from 'fastify-plugin'"],
+      ['kernel/http/routing.ts', "import fp from 'fastify-plugin'"],
       ['kernel/log.ts', "import { pino } from 'pino'"],
       ['plugins/a/service.ts', "await import('pino')"],
     ],

@@ -1,7 +1,7 @@
 import fastify from 'fastify'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { bodies, entrance, errors, routed, unrouted } from '../../../kernel/http/parts.js'
+import { bodies, entrance, errors, routed, unrouted } from '../../../kernel/http/pipelines.js'
 import type { PipelineContext } from '../../../kernel/http/serve-route.js'
 
 // The context is read by requests alone, and none is made here.
