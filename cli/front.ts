@@ -1,14 +1,11 @@
-// The entry point of `svc`. Help and completion words are answered by this small file alone, because a person waits for them after
-// a key press, and V8 needs longer to read the whole CLI than to answer. Everything else is left to svc.cjs.
-import { fstatSync, writeSync } from 'node:fs'
+// The entry point of `svc` for help, which this small file answers alone: V8 needs longer to read the whole CLI than to answer.
 import { homeOfEnv } from './address.js'
-import { printCandidates } from './commands/candidates.js'
 import { loadCommandData } from './commands/command-data.js'
 import { glossaryEntry } from './commands/glossary.js'
 import { commandHelp, groupHelp } from './commands/help.js'
 import { entriesOf, findCalled, readCall } from './help-call.js'
-import type { Sink } from './io.js'
 import { asciiSink, isAsciiLocale } from './show/ascii.js'
+import { openOutput } from './show/open-output.js'
 import { widthOf } from './show/output.js'
 
 const { env } = process
@@ -16,31 +13,6 @@ const { env } = process
 declare const __dirname: string
 declare const require: (name: string) => unknown
 const argv = process.argv.slice(2)
-
-/** Standard output; without Node's streams unless it is a terminal. */
-function openOutput(): Sink {
-  const stat = fstatSync(1)
-  if (!stat.isFIFO() && !stat.isFile()) return process.stdout.on('error', cannotWrite)
-  return { write: text => writeWhole(Buffer.from(text)) }
-}
-
-function writeWhole(bytes: Buffer): void {
-  let at = 0
-  try {
-    while (at < bytes.length) at += writeSync(1, bytes, at)
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    // A nonblocking pipe: Node's stream waits for it.
-    if (code === 'EAGAIN') process.stdout.write(bytes.subarray(at))
-    // EPIPE means that the reader has closed the pipe, which is no error.
-    else if (code !== 'EPIPE') cannotWrite(error as Error)
-  }
-}
-
-function cannotWrite({ message }: Error): never {
-  process.stderr.write(`error: the output cannot be written: ${message}\n`)
-  process.exit(1)
-}
 
 /** Prints the requested help; false when the full CLI has to handle the call. */
 function printHelp(): boolean {
@@ -74,8 +46,4 @@ if (!hasFolder()) {
     'error: the current folder does not exist any more\n  next: cd to another folder and try again\n',
   )
   process.exitCode = 1
-} else if (argv.length === 2 && argv[0] === 'completion' && argv[1] === 'words') {
-  const data = loadCommandData(__dirname, homeOfEnv(env))
-  const stdout = openOutput()
-  void printCandidates({ env, stdout }, entriesOf(data), data)
 } else if (!printHelp()) require('./svc.cjs')

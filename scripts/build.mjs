@@ -51,8 +51,8 @@ const programs = {
 /** The command line, see `bundleCommandLine`. */
 const commandLine = 'cli/svc.ts'
 
-/** Runs before `svc.cjs` and handles simple calls without it. Its deferred imports are those of `svc.cjs`. */
-const front = { front: 'cli/front.ts' }
+/** Entries that answer simple calls without `svc.cjs`. Their deferred imports are those of `svc.cjs`. */
+const front = { front: 'cli/front.ts', words: 'cli/commands/words.ts' }
 
 /** Sources by output name without suffix. */
 function entries() {
@@ -518,26 +518,24 @@ function makeExecutable(files, path) {
 }
 
 /** Node 20 has no compile cache, and looking it up takes time. */
-const withCompileCache = "if (parseInt(process.versions.node) >= 22) require('./compile-cache.cjs')"
+const withCompileCache = also => `if (${also}parseInt(process.versions.node) >= 22) require('./compile-cache.cjs')`
 
-/** The start of `svc`: front.cjs for the calls that it may answer and where there is no current folder, otherwise svc.cjs. */
-const choice = `const word = process.argv[2]
-let isShort = word === 'help' || word === 'completion' || process.argv.some(word => word === '--help' || word === '-h')
+/** The start of `svc`: the smallest file that answers the call. front.cjs also reports that there is no current folder. */
+const choice = `const [, , first, second, third] = process.argv
+let file = first === 'help' || process.argv.some(word => word === '--help' || word === '-h') ? 'front' : 'svc'
+if (first === 'completion' && second === 'words' && third === undefined) file = 'words'
 try {
   process.cwd()
 } catch {
-  isShort = true
+  file = 'front'
 }
-if (isShort) require('../front.cjs')
-else {
-  ${withCompileCache}
-  require('../svc.cjs')
-}`
+${withCompileCache("file === 'svc' && ")}
+require('../' + file + '.cjs')`
 
 /** A file instead of a symlink, because Node runs a link's target under the package.json of the target's folder. */
 function putLauncher(name, entry) {
   const bin = join(dist, 'bin')
-  const code = `#!/usr/bin/env node\n${entry === 'front.cjs' ? choice : `${withCompileCache}\nrequire('../${entry}')`}\n`
+  const code = `#!/usr/bin/env node\n${entry === 'front.cjs' ? choice : `${withCompileCache('')}\nrequire('../${entry}')`}\n`
   put({ path: join(bin, 'package.json'), contents: Buffer.from('{ "type": "commonjs" }\n'), mode: 0o644 })
   put({ path: join(bin, name), contents: Buffer.from(code), mode: 0o755 })
 }
