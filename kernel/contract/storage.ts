@@ -40,7 +40,10 @@ export interface Db extends Reads {
   within(t: Tx): Tx
 }
 
-/** One step of an owner's schema. It only adds (tables, indexes, columns), so that the previous version can run on the result. */
+/**
+ * One step of an owner's schema. It only adds tables, indexes and columns, and removes indexes that are not unique, so that the
+ * previous version can run on the result.
+ */
 export interface Migration {
   readonly id: string
   readonly sql: string

@@ -207,7 +207,7 @@ export class Migrations {
       // The kind is checked before SQLite compiles the statement, because a PRAGMA takes effect then.
       for (let rest = sql; ; rest = statements.getRemainingSQL()) {
         const kind = firstWord(rest, true)
-        if (!['', 'create', 'alter'].includes(kind)) throw refuse(`${kind.toUpperCase()} is not allowed here`)
+        if (!['', 'create', 'alter', 'drop'].includes(kind)) throw refuse(`${kind.toUpperCase()} is not allowed here`)
         const next = statements.next()
         if (next.done) return
         while (next.value.step());
@@ -248,7 +248,7 @@ export class Migrations {
   }
 }
 
-/** Why a change of the schema is not allowed; undefined when it only adds to `own` tables. */
+/** Why a change of the schema is not allowed; undefined when it only adds to `own` tables, or removes indexes of them. */
 function changeRefused(before: Thing[], after: Thing[], own: (name: string) => boolean): string | undefined {
   const was = new Map(before.map(thing => [thing.key, thing]))
   for (const now of after) {
@@ -267,25 +267,30 @@ function changeRefused(before: Thing[], after: Thing[], own: (name: string) => b
       if (!own(table) || !named) return `${name} is not named as its owner`
     }
   }
-  const [gone] = was.values()
+  // Statements of the previous version run without an index too, but for its uniqueness.
+  const gone = [...was.values()].find(({ type, table, sql }) => type !== 'index' || !own(table) || isUnique(sql))
   return gone && `it removes or renames ${gone.name}`
 }
 
-/** Why statements of the previous version may fail after a change that only added; undefined when they cannot. */
+const isUnique = (sql: SqlValue) => /^create\s+unique\b/i.test(`${sql}`)
+
+/** Why statements of the previous version may fail after an allowed change; undefined when they cannot. */
 function barTo(before: Thing[], after: Thing[]): string | undefined {
   const was = new Map(before.map(thing => [thing.key, thing]))
-  const isOld = (table: string) => was.has(`table ${table}`)
+  const isOld = (table: string) => before.some(({ key }) => key === `table ${table}`)
   const checks = (sql: SqlValue) => `${sql}`.match(/\bcheck\b/gi)?.length ?? 0
   for (const { key, type, name, table, sql, parents } of after) {
     const old = was.get(key)
     const parent = parents?.split(',').find(isOld)
-    if (type === 'index' && !old && /^create\s+unique\b/i.test(`${sql}`) && isOld(table))
-      return `it adds the unique index ${name} to ${table}`
+    if (type === 'index' && !old && isUnique(sql) && isOld(table)) return `it adds the unique index ${name} to ${table}`
     if (type === 'table' && parent !== undefined && parents !== old?.parents)
       return `it makes ${name} refer to ${parent}`
     if (type === 'table' && old && checks(sql) > checks(old.sql)) return `it adds a CHECK to ${name}`
+    was.delete(key)
   }
-  return undefined
+  // A statement may name it.
+  const [gone] = was.values()
+  return gone && `it removes the index ${gone.name}`
 }
 
 function schemaAhead(stream: string, id: string, why: string, bar: string | undefined): StoreError {
@@ -298,7 +303,7 @@ function schemaAhead(stream: string, id: string, why: string, bar: string | unde
 
 function migrationRefused(what: string, reason: string): StoreError {
   const hint =
-    'a migration may only add: CREATE TABLE, CREATE INDEX, ALTER TABLE … ADD, with names that begin with the prefix of their owner'
+    'a migration may only CREATE TABLE, CREATE and DROP INDEX, and ALTER TABLE … ADD, with names that begin with the prefix of their owner'
   return new StoreError('migration_refused', `migration ${what}: ${reason}`, hint)
 }
 

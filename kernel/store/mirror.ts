@@ -32,7 +32,7 @@ type Step =
 
 const FIRST_BUFFER = 16 * 1024
 /** Largest buffer of a run that is reused, which saves clearing and collecting one per commit. */
-const SPARE_BYTES = 256 * 1024
+const SPARE_BYTES = 1024 * 1024
 /** Maximum bytes of a run. */
 const LARGEST_RUN = 4 * 1024 * 1024
 /** Writes into the page cache between two turns of the event loop. */
@@ -126,18 +126,15 @@ export class Mirror implements FileEvents {
     }
     this.#dirty = part
     this.sizes[part] = Math.max(this.sizes[part], offset + bytes.length)
-    let run = this.#steps.at(-1)
-    if (
-      run?.kind !== 'write' ||
-      run.part !== part ||
-      run.offset + run.length !== offset ||
-      run.length + bytes.length > LARGEST_RUN
-    ) {
+    const last = this.#steps.at(-1)
+    const goesOn = last?.kind === 'write' && last.part === part && last.offset + last.length === offset
+    if (goesOn && last.length + bytes.length <= LARGEST_RUN) append(last, bytes)
+    else {
       const buffer = part === 'wal' ? (this.#spare.pop() ?? new Uint8Array(FIRST_BUFFER)) : new Uint8Array(bytes.length)
-      run = { kind: 'write', part, offset, buffer, length: 0 }
+      const run: WriteStep = { kind: 'write', part, offset, buffer, length: 0 }
       this.#steps.push(run)
+      append(run, bytes)
     }
-    append(run, bytes)
   }
 
   truncate(part: FilePart, size: number): void {

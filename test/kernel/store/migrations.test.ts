@@ -250,6 +250,21 @@ test('several owners share a stream that one of them owned, each with its own ta
     }
   }))
 
+test('a migration can drop indexes of its own tables that are not unique', () =>
+  withStore(async store => {
+    const indexes = () => store.db.rows("SELECT name FROM sqlite_schema WHERE type = 'index' AND name LIKE 'shop_%'")
+    const made = { id: '1', sql: 'CREATE TABLE shop_x (a, b); CREATE INDEX shop_i ON shop_x (a)' }
+    const unique = { id: '2', sql: 'CREATE UNIQUE INDEX shop_u ON shop_x (b)' }
+    store.migrate('shop', [made, unique])
+    store.migrate('acme', [])
+    const drop = (id: string, index: string) => ({ id, sql: `DROP INDEX ${index}` })
+    assert.is(await codeOf(() => store.migrate('acme', [drop('1', 'shop_i')])), 'migration_refused')
+    assert.is(await codeOf(() => store.migrate('shop', [made, unique, drop('3', 'shop_u')])), 'migration_refused')
+    assert.equal(indexes(), [['shop_i'], ['shop_u']])
+    store.migrate('shop', [made, unique, drop('3', 'shop_i')])
+    assert.equal(indexes(), [['shop_u']])
+  }))
+
 test('a migration that does more than add is refused whole', () =>
   withStore(async store => {
     store.migrate('shop', [first])
