@@ -32,6 +32,12 @@ export interface EventQuery {
   readonly limit: number
 }
 
+/** Consecutive events, and the position of the next page. */
+export interface EventPage {
+  readonly events: readonly StoredSessionEvent[]
+  readonly next: number
+}
+
 interface RecentEvent {
   readonly sequence: number
   readonly payload: Uint8Array
@@ -56,6 +62,8 @@ export class SessionLog {
   /** The newest events without a gap; decoded when they are first read. */
   readonly #recent: RecentEvent[] = []
   #recentBytes = 0
+  /** The last page from {@link recentPage}. */
+  #page: (EventPage & { readonly from: number }) | undefined
 
   constructor(
     private readonly journal: Journal,
@@ -125,8 +133,8 @@ export class SessionLog {
   }
 
   /** Resolves when there is an event after that sequence, or when the signal aborts. The signal must not outlive its reader. */
-  async changed(after: number, signal: AbortSignal): Promise<void> {
-    if (this.#visible <= after) await this.#readers.next(signal)
+  changed(after: number, signal: AbortSignal): Promise<void> {
+    return this.#visible <= after ? this.#readers.next(signal) : Promise.resolve()
   }
 
   /** Wakes the readers without a new event, because the state of the session changed. */
@@ -148,8 +156,19 @@ export class SessionLog {
     return events.length === count ? events : withGaps(events, start, start + count - 1)
   }
 
+  /** A {@link page} of events in memory: thousands of readers share it. Undefined when it has to be read from files. */
+  recentPage(from: number): EventPage | undefined {
+    const first = this.#recent[0]?.sequence
+    if (first === undefined || from < first || !this.cuts.none) return undefined
+    const last = Math.min(this.#visible, from + PAGE - 1)
+    if (this.#page?.from === from && this.#page.next === last + 1) return this.#page
+    const events = this.#recent.slice(from - first, last - first + 1).map(decodeRecent)
+    this.#page = { from, events, next: last + 1 }
+    return this.#page
+  }
+
   /** Events from a sequence on without removed ranges, ascending, and the position of the next page. */
-  async page(from: number): Promise<{ readonly events: readonly StoredSessionEvent[]; readonly next: number }> {
+  async page(from: number): Promise<EventPage> {
     const stored = await this.read(from, PAGE)
     const events = stored.filter(({ sequence }) => !this.cuts.has(sequence))
     return { events, next: (stored.at(-1)?.sequence ?? this.#visible) + 1 }

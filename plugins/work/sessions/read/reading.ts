@@ -92,28 +92,8 @@ export async function openStream(
     limit: query.limit,
   }
   const frames = query.frames === 'raw' ? rawFrames(source, request) : transcriptFrames(source, request)
-  // A reader that disconnects before its first frame never runs the generator.
+  // The signal aborts at each end of the stream. A reader that disconnects before its first frame never runs the generator.
+  if (signal.aborted) release()
   signal.addEventListener('abort', release, { once: true })
-  return releasing(frames, release)
-}
-
-/** Not a wrapping generator: each frame would pass through both, for thousands of readers. */
-function releasing(
-  frames: AsyncGenerator<Frame | EncodedFrame>,
-  release: () => void,
-): AsyncIterable<Frame | EncodedFrame> {
-  const released = (error: unknown) => {
-    release()
-    throw error
-  }
-  const releaseWhenDone = (result: IteratorResult<Frame | EncodedFrame>) => {
-    if (result.done) release()
-    return result
-  }
-  return {
-    [Symbol.asyncIterator]: () => ({
-      next: () => frames.next().then(releaseWhenDone, released),
-      return: () => frames.return(undefined).then(releaseWhenDone, released),
-    }),
-  }
+  return frames
 }

@@ -49,7 +49,7 @@ export async function* rawFrames(source: StreamSource, request: StreamRequest): 
   for (;;) {
     // Removed ranges are skipped silently.
     for (const { last } = log; next <= last; ) {
-      const page = await log.page(next)
+      const page = log.recentPage(next) ?? (await log.page(next))
       for (const frames of encodedTogether(page.events, first)) {
         yield frames
         if (signal.aborted) return
