@@ -37,7 +37,12 @@ test.before.each(async context => {
 })
 test.after.each(({ daemon }) => daemon.remove())
 
-const script = async (shell: string) => (await runCli(tmpdir(), ['completion', shell], { data, root: dist })).stdout
+const scripts = new Map<string, Promise<{ readonly stdout: string }>>()
+async function script(shell: string): Promise<string> {
+  const written = scripts.get(shell) ?? runCli(tmpdir(), ['completion', shell], { data, root: dist })
+  scripts.set(shell, written)
+  return (await written).stdout
+}
 
 function inShell(shell: string, home: string, code: string): Promise<{ stdout: string; stderr: string }> {
   const env = { PATH: `${bin}:${process.env.PATH}`, HOME: home, SVC_HOME: home, LC_ALL: 'C.UTF-8', TERM: 'xterm' }
@@ -52,14 +57,26 @@ function inShell(shell: string, home: string, code: string): Promise<{ stdout: s
   )
 }
 
-/** How each shell is asked what it offers at the end of the words, a line each. */
-const asking: Readonly<Record<string, (code: string, words: readonly string[]) => string>> = {
-  bash: (code, words) =>
-    `${code}\nCOMP_WORDS=(${words.map(quoted).join(' ')}); COMP_CWORD=${words.length - 1}; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`,
+/** A line behind the answer to each question. */
+const BEHIND = '@answered@'
+interface Asking {
+  /** Comes before the script of the shell. */
+  readonly first?: string
+  /** Prints what the shell offers at the end of the words, a line each. */
+  readonly ask: (words: readonly string[]) => string
+}
+/** How each shell is asked. Reading the script takes it longer than answering, so that one process answers several questions. */
+const asking: Readonly<Record<string, Asking>> = {
+  bash: {
+    ask: words =>
+      `COMP_WORDS=(${words.map(quoted).join(' ')}); COMP_CWORD=${words.length - 1}; COMPREPLY=(); _svc; printf '%s\\n' "\${COMPREPLY[@]}"`,
+  },
   // What `compadd` is given is what the shell then quotes and inserts.
-  zsh: (code, words) =>
-    `compdef() { :; }\ncompadd() { while [[ "$1" != -- ]]; do shift; done; shift; print -rl -- "$@"; }\n${code}\nwords=(${words.map(quoted).join(' ')}); CURRENT=${words.length}; _svc`,
-  fish: (code, words) => `${code}\ncomplete -C ${quoted(words.join(' '))}`,
+  zsh: {
+    first: 'compdef() { :; }\ncompadd() { while [[ "$1" != -- ]]; do shift; done; shift; print -rl -- "$@"; }',
+    ask: words => `words=(${words.map(quoted).join(' ')}); CURRENT=${words.length}; _svc`,
+  },
+  fish: { ask: words => `complete -C ${quoted(words.join(' '))}` },
 }
 /** Asks again while nothing comes back; the last answer counts. */
 async function unlessLate<T extends { readonly length: number }>(look: () => Promise<T>): Promise<T> {
@@ -98,27 +115,38 @@ test('targets and deliveries of the preceding bridge are completed, targets also
   assert.is(await offered('bridge', 'resend', 'bri_1', ''), 'dlv_1\tfailed\n')
 })
 
-for (const [shell, ask] of Object.entries(asking)) {
+for (const [shell, { first = '', ask }] of Object.entries(asking)) {
   if (!present(shell)) {
     console.log(`NOT TESTED: ${shell} is not installed`)
     continue
   }
-  const offersOnce = async (home: string, line: string) => {
-    const words = line.split(' ')
-    const { stdout, stderr } = await inShell(shell, home, ask(await script(shell), words))
-    assert.is(stderr, '', line)
-    const typed = words.at(-1) as string
-    return stdout
-      .split('\n')
-      .map(text => text.split('\t')[0] as string)
-      .filter(text => text !== '' && text.startsWith(typed))
-  }
-  /** The values offered: on a slow machine the daemon may answer too late, and then nothing or the options alone are offered. */
-  const offers = (home: string, line: string) =>
-    unlessLate(async () => {
-      const offered = await offersOnce(home, line)
-      return line.endsWith(' ') && offered.every(text => text.startsWith('--')) ? [] : offered
+  const offersOnce = async (home: string, lines: readonly string[]) => {
+    const questions = lines.map(line => `${ask(line.split(' '))}\necho ${BEHIND}`)
+    const { stdout, stderr } = await inShell(shell, home, [first, await script(shell), ...questions].join('\n'))
+    assert.is(stderr, '', lines.join('\n'))
+    const answers = stdout.split(`${BEHIND}\n`)
+    assert.is(answers.length, lines.length + 1, stdout)
+    return lines.map((line, n) => {
+      const offered = answers[n]?.split('\n').map(text => text.split('\t')[0] as string) ?? []
+      return offered.filter(text => text !== '' && text.startsWith(line.split(' ').at(-1) as string))
     })
+  }
+  /** On a slow machine the daemon may answer too late, and then nothing or the options alone are offered. */
+  const isLate = (line: string, offered: readonly string[]) =>
+    offered.every(text => line.endsWith(' ') && text.startsWith('--'))
+  /** The values offered at the end of each line. */
+  const offers = async (home: string, ...lines: readonly string[]) => {
+    const found = new Map<string, string[]>()
+    const missing = () => lines.filter(line => isLate(line, found.get(line) ?? []))
+    for (let more = 20; more >= 0 && missing().length > 0; more--) {
+      const late = missing()
+      for (const [n, offered] of (await offersOnce(home, late)).entries()) found.set(late[n] as string, offered)
+    }
+    return lines.map(line => {
+      const offered = found.get(line) as string[]
+      return isLate(line, offered) ? [] : offered
+    })
+  }
 
   test(`${shell} completes known models, limited to a named provider`, async ({ daemon }) => {
     const models = [
@@ -127,22 +155,38 @@ for (const [shell, ask] of Object.entries(asking)) {
     ]
     daemon.reply('GET /api/model-catalog/models', 200, { models })
     daemon.reply('GET /api/providers', 200, { providers: [{ name: 'codex' }, { name: 'claude' }] })
-    assert.equal(await offers(daemon.home, 'svc agent create helper --model '), ['gpt-a', 'opus-b'])
-    assert.equal(await offers(daemon.home, 'svc provider models set codex '), ['gpt-a'])
-    assert.equal(await offers(daemon.home, 'svc provider models list cl'), ['claude'])
+    assert.equal(
+      await offers(
+        daemon.home,
+        'svc agent create helper --model ',
+        'svc provider models set codex ',
+        'svc provider models list cl',
+      ),
+      [['gpt-a', 'opus-b'], ['gpt-a'], ['claude']],
+    )
   })
 
   test(`${shell} completes ids and names of the daemon, with quotes where needed`, async ({ daemon: { home } }) => {
-    assert.equal(await offers(home, 'svc session events '), ['ses_a1', 'ses_b2'])
-    assert.equal(await offers(home, 'svc session events ses_b'), ['ses_b2'])
-    assert.equal(await offers(home, 'svc session events fi'), ['first'], 'by its name')
-    assert.equal(await offers(home, 'svc workspace info i'), [shell === 'bash' ? "it\\'s" : "it's"])
-    assert.equal(await offers(home, 'svc resource get automation.job '), ['nightly'])
-    const places = await offers(home, 'svc session list --workspace ')
+    const [events, of, byName, escaped, jobs, places, options, commands] = await offers(
+      home,
+      'svc session events ',
+      'svc session events ses_b',
+      'svc session events fi',
+      'svc workspace info i',
+      'svc resource get automation.job ',
+      'svc session list --workspace ',
+      'svc session events --fo',
+      'svc sess',
+    )
+    assert.equal(events, ['ses_a1', 'ses_b2'])
+    assert.equal(of, ['ses_b2'])
+    assert.equal(byName, ['first'], 'by its name')
+    assert.equal(escaped, [shell === 'bash' ? "it\\'s" : "it's"])
+    assert.equal(jobs, ['nightly'])
     const plain = ["it's", 'my own $place']
-    assert.equal(places.sort(), shell === 'bash' ? ["it\\'s", 'my\\ own\\ \\$place'] : plain)
-    assert.ok((await offers(home, 'svc session events --fo')).includes('--follow'))
-    assert.ok((await offers(home, 'svc sess')).includes('session'))
+    assert.equal(places?.sort(), shell === 'bash' ? ["it\\'s", 'my\\ own\\ \\$place'] : plain)
+    assert.ok(options?.includes('--follow'))
+    assert.ok(commands?.includes('session'))
   })
 
   test(`${shell} completes jobs, triggers, settings and their values under the documented names`, async ({
@@ -155,25 +199,30 @@ for (const [shell, ask] of Object.entries(asking)) {
     ]
     daemon.reply('GET /api/settings/keys', 200, { keys })
     daemon.reply('GET /api/automation/jobs', 200, { jobs: [{ id: 'job_a1', name: 'night' }] })
-    const { home } = daemon
-    assert.equal(await offers(home, 'svc job trigger '), ['job_a1'])
-    assert.equal(await offers(home, 'svc job trigger ni'), ['night'])
-    for (const verb of ['create', 'list', 'history']) {
-      const offered = await offers(home, 'svc triggers ')
-      assert.ok(offered.includes(verb), `${verb} in ${offered}`)
-    }
-    assert.ok((await offers(home, 'svc trigger create --ev')).includes('--event'))
-    assert.ok((await offers(home, 'svc jo')).includes('job'))
-    assert.ok((await offers(home, 'svc config set log.')).includes('log.level'))
-    assert.equal(await offers(home, 'svc config set log.level '), ['debug', 'info'])
+    const [jobs, names, verbs, options, commands, settings, values] = await offers(
+      daemon.home,
+      'svc job trigger ',
+      'svc job trigger ni',
+      'svc triggers ',
+      'svc trigger create --ev',
+      'svc jo',
+      'svc config set log.',
+      'svc config set log.level ',
+    )
+    assert.equal([jobs, names], [['job_a1'], ['night']])
+    for (const verb of ['create', 'list', 'history']) assert.ok(verbs?.includes(verb), `${verb} in ${verbs}`)
+    assert.ok(options?.includes('--event'))
+    assert.ok(commands?.includes('job'))
+    assert.ok(settings?.includes('log.level'))
+    assert.equal(values, ['debug', 'info'])
   })
 
   test(`${shell} completes nothing without a responsive daemon`, async ({ daemon }) => {
     daemon.answer('GET /api/sessions', () => {})
-    assert.not.ok((await offersOnce(daemon.home, 'svc session events ')).some(text => text.startsWith('ses_')))
-    assert.not.ok(
-      (await offersOnce(join(daemon.home, 'none'), 'svc session events ')).some(text => text.startsWith('ses_')),
-    )
+    for (const home of [daemon.home, join(daemon.home, 'none')]) {
+      const [offered] = await offersOnce(home, ['svc session events '])
+      assert.not.ok(offered?.some(text => text.startsWith('ses_')))
+    }
   })
 }
 
