@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { BoundRoute } from '../contract/bound.js'
 import { Fault, KernelErrors } from '../contract/errors.js'
 import type { InjectReply, InjectRequest } from '../contract/kernel-tokens.js'
@@ -10,10 +10,11 @@ import type { Carrier } from './carrier.js'
 import { HttpErrors } from './errors.js'
 import { headRefusal, requestRefusal } from './guards.js'
 import type { Handler } from './listeners.js'
-import { Pipelines } from './pipelines.js'
+import { boot } from './pipelines.js'
 import { writeFault } from './reply.js'
 import { Arrival, arrivalOf, type From } from './request.js'
 import type { Found, Routing } from './routing.js'
+import type { ServedRoute } from './serve-route.js'
 import type { TransportOptions } from './transport.js'
 
 /** Header with the actor of an injected request. Requests of listeners never get an actor from it. */
@@ -29,7 +30,9 @@ type Done = (refused?: Error) => void
 export class Entrance {
   /** Actors and routes of the requests that are being injected, by their value of the header {@link ACTING}. */
   readonly #acting = new Map<string, { readonly as: Actor | undefined; readonly found: Found }>()
-  readonly #pipelines: Pipelines
+  /** Fastify instances by what they read; they boot at their first request and stay. */
+  readonly #apps = new Map<string, FastifyInstance>()
+  readonly #booting = new Map<string, Promise<void>>()
   /** Sends the streams of handlers; registered by the token `Streams`. */
   carrier: Carrier | undefined
   /** The current routes; undefined before the first and after the last. */
@@ -38,9 +41,7 @@ export class Entrance {
   constructor(
     private readonly options: TransportOptions,
     private readonly admission: Admission,
-  ) {
-    this.#pipelines = new Pipelines({ ...options, entrance: this })
-  }
+  ) {}
 
   /** The handler of one listener. */
   handlerFor(from: From): Handler {
@@ -60,10 +61,19 @@ export class Entrance {
       this.options.report({ owner: 'kernel', hook: 'pipeline', error })
       writeFault(response, KernelErrors.internal())
     }
-    const app = this.#pipelines.booted(route)
+    const app = this.#apps.get(route?.reading ?? '')
     if (app) app.routing(request, response)
     // The route may change meanwhile. A caller who hangs up gives no further sign of it.
-    else this.#pipelines.boot(route).then(() => response.destroyed || this.#serve(arrival, response), failed)
+    else this.#boot(route).then(() => response.destroyed || this.#serve(arrival, response), failed)
+  }
+
+  #boot(route?: ServedRoute): Promise<void> {
+    const reading = route?.reading ?? ''
+    const booting =
+      this.#booting.get(reading) ??
+      boot(route, { ...this.options, entrance: this }).then(app => void this.#apps.set(reading, app))
+    this.#booting.set(reading, booting)
+    return booting
   }
 
   /** Sends a request from inside of the daemon; see the token `Requests`. */
@@ -72,9 +82,9 @@ export class Entrance {
     for (;;) {
       if (!this.routing) throw KernelErrors.shutting_down()
       const found = this.routing.find(method, target)
-      const app = this.#pipelines.booted(found.route)
+      const app = this.#apps.get(found.route?.reading ?? '')
       if (!app) {
-        await this.#pipelines.boot(found.route)
+        await this.#boot(found.route)
         continue
       }
       const key = this.options.ids.id('act')

@@ -4,39 +4,18 @@ import { KernelErrors } from '../contract/errors.js'
 import { clip } from '../kit/text.js'
 import { sendFault, translated } from './fault-reply.js'
 import { type bodyOf, readBodies } from './request.js'
-import type { PipelineContext, ServedRoute } from './serve-route.js'
-
-/** How the body of a request is read. */
-export type Reading = Pick<ServedRoute, 'kind' | 'bodyLimit'>
+import { byRoute, type PipelineContext, type ServedRoute } from './serve-route.js'
 
 /**
- * Fastify instances, one for each way to read a body. They boot at their first request and stay: they know no plugin and never
- * listen.
+ * Boots a Fastify instance for routes whose bodies are read like those of `route`, or for requests without a route. It knows no
+ * plugin and never listens.
  */
-export class Pipelines {
-  readonly #booted = new Map<string | undefined, FastifyInstance>()
-  readonly #booting = new Map<string | undefined, Promise<FastifyInstance>>()
-
-  constructor(private readonly context: PipelineContext) {}
-
-  /** The instance for a route, or for no route. */
-  booted(reading?: Reading): FastifyInstance | undefined {
-    return this.#booted.get(keyOf(reading))
-  }
-
-  async boot(reading?: Reading): Promise<void> {
-    const key = keyOf(reading)
-    const booting = this.#booting.get(key) ?? boot(reading, this.context)
-    this.#booting.set(key, booting)
-    this.#booted.set(key, await booting)
-  }
-}
-
-const keyOf = (reading?: Reading) => reading && `${reading.kind} ${reading.bodyLimit}`
-
-async function boot(reading: Reading | undefined, context: PipelineContext): Promise<FastifyInstance> {
+export async function boot(
+  route: Pick<ServedRoute, 'kind' | 'bodyLimit'> | undefined,
+  context: PipelineContext,
+): Promise<FastifyInstance> {
   const app = fastify({
-    ...(reading?.bodyLimit ? { bodyLimit: reading.bodyLimit } : {}),
+    ...(route?.bodyLimit ? { bodyLimit: route.bodyLimit } : {}),
     exposeHeadRoutes: false,
     requestIdHeader: false,
     genReqId: context.ids.id.bind(context.ids, 'req'),
@@ -47,8 +26,8 @@ async function boot(reading: Reading | undefined, context: PipelineContext): Pro
   })
   app.register(entrance, { context })
   app.register(errors, { context })
-  app.register(bodies, { context, kind: reading?.kind ?? 'json' })
-  app.register(reading ? routed : unrouted, { context })
+  app.register(bodies, { context, kind: route?.kind ?? 'json' })
+  app.register(route ? routed : unrouted, { context })
   await app.ready()
   return app
 }
@@ -105,16 +84,10 @@ export const bodies = part<BodiesOptions>('bodies', { dependencies: ['errors'] }
 
 const all = ['entrance', 'errors', 'bodies']
 
-/** Requests with a route, which the arrival names. */
+/** Requests with a route. */
 export const routed = part('routed', { dependencies: all }, (app, { context }) => {
-  const routeOf = ({ arrival }: FastifyRequest) => arrival.found?.route as ServedRoute
-  app.route({
-    method: ['GET', 'PUT', 'POST', 'PATCH', 'DELETE'],
-    url: '/*',
-    onRequest: context.entrance.before,
-    preParsing: async (request, reply) => routeOf(request).before(request, reply),
-    handler: (request, reply) => routeOf(request).handle(request, reply),
-  })
+  const method = ['GET', 'PUT', 'POST', 'PATCH', 'DELETE']
+  app.route({ method, url: '/*', onRequest: context.entrance.before, ...byRoute })
 })
 
 /** The reply when no route matches. The caller is authenticated first, as before a route. */

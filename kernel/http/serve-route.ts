@@ -1,20 +1,27 @@
 import { validateHeaderValue } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { turn } from '../clock.js'
 import type { Awaitable } from '../contract/basics.js'
 import type { BoundRoute } from '../contract/bound.js'
 import { faultOf, KernelErrors } from '../contract/errors.js'
 import type { Asked } from '../contract/kernel-hooks.js'
-import { type Bytes, isSchema, type Route, type SocketReply, type StreamReply } from '../contract/route.js'
+import { type Bytes, isSchema, JsonText, type Route, type SocketReply, type StreamReply } from '../contract/route.js'
 import type { Call } from './admission.js'
 import type { Carry } from './carrier.js'
 import type { Entrance } from './entrance.js'
 import { HttpErrors } from './errors.js'
-import { payloadOf } from './payload.js'
 import { bytesHeaders, durableToRead, JSON_TYPE, refuseHandshake } from './reply.js'
 import { checkReply, type PlainReply } from './reply-checks.js'
 import { type Arrival, bodyOf, decoderOf } from './request.js'
 import type { TransportOptions } from './transport.js'
+
+/** Characters of a slice, which takes well below a millisecond to make. */
+const SLICE = 64 * 1024
+/** Minimum number of entries for a list to be written in slices. */
+const LONG = 256
+
+type Members = readonly [name: string, value: unknown][]
 
 /** A reply of any route. */
 type Reply = StreamReply | SocketReply | PlainReply
@@ -57,8 +64,10 @@ export function serveRoute(bound: BoundRoute, context: PipelineContext) {
   }
   return {
     bound,
+    /** How its bodies are read, and a name for that. */
     kind: bodyOf(route),
     bodyLimit: route.bodyLimit,
+    reading: `${bodyOf(route)} ${route.bodyLimit}`,
     before: async ({ arrival }: FastifyRequest, reply: FastifyReply) => {
       refuseDoor(route, arrival)
       const asksForSocket = arrival.upgrade !== undefined
@@ -132,6 +141,14 @@ export function serveRoute(bound: BoundRoute, context: PipelineContext) {
   }
 }
 
+const servedBy = ({ arrival }: FastifyRequest) => arrival.found?.route as ServedRoute
+
+/** The steps of Fastify that are those of the route, which the arrival names. */
+export const byRoute = {
+  preParsing: async (request: FastifyRequest, reply: FastifyReply) => servedBy(request).before(request, reply),
+  handler: (request: FastifyRequest, reply: FastifyReply) => servedBy(request).handle(request, reply),
+}
+
 function refuseDoor(route: Route, { door, headers, actor, from: { keeper } }: Arrival): void {
   if (actor.confined && !route.public && !route.origins?.includes(actor.origin ?? '')) throw KernelErrors.forbidden()
   if (door === 'inject') return
@@ -153,3 +170,48 @@ function bytesPayload(body: Bytes, call: Call, failed: (error: unknown) => void)
   })
   return source
 }
+
+/**
+ * A reply as `JSON.stringify` writes it. One with a long list is written in slices, so that it neither blocks the event loop nor
+ * fills the memory.
+ */
+function payloadOf(body: unknown): string | Readable {
+  const members = typeof body === 'object' && body !== null && !Array.isArray(body) ? Object.entries(body) : []
+  if (members.some(([, member]) => Array.isArray(member) && member.length >= LONG))
+    return Readable.from(slices(members))
+  return members.some(hasTexts) ? [...pieces(members)].join('') : JSON.stringify(body)
+}
+
+const hasTexts = ([, member]: Members[0]) => (Array.isArray(member) ? member[0] : member) instanceof JsonText
+
+async function* slices(members: Members): AsyncGenerator<string> {
+  let slice = ''
+  for (const piece of pieces(members)) {
+    slice += piece
+    if (slice.length < SLICE) continue
+    yield slice
+    slice = ''
+    await turn()
+  }
+  yield slice
+}
+
+function* pieces(members: Members): Generator<string> {
+  let before = '{'
+  for (const [name, member] of members) {
+    const head = `${before}${JSON.stringify(name)}:`
+    if (Array.isArray(member)) {
+      yield `${head}[`
+      for (const [i, item] of member.entries()) yield `${i > 0 ? ',' : ''}${text(item) ?? 'null'}`
+      yield ']'
+    } else {
+      const value = text(member)
+      if (value === undefined) continue
+      yield head + value
+    }
+    before = ','
+  }
+  yield before === '{' ? '{}' : '}'
+}
+
+const text = (value: unknown): string | undefined => (value instanceof JsonText ? value.text : JSON.stringify(value))

@@ -9,7 +9,7 @@ import * as v from 'valibot'
 import { kernelHooks } from '../../../kernel/hooks/kernel-hooks.js'
 import { Admission } from '../../../kernel/http/admission.js'
 import { Entrance } from '../../../kernel/http/entrance.js'
-import { Pipelines } from '../../../kernel/http/pipelines.js'
+import { boot } from '../../../kernel/http/pipelines.js'
 import type { TransportOptions } from '../../../kernel/http/transport.js'
 import { createKernel } from '../../../kernel/index.js'
 import { describe } from '../../../kernel/kit/annotations/index.js'
@@ -99,9 +99,8 @@ test('a request without a transport is refused', async () => {
   }
   const context = options as unknown as TransportOptions
   const entrance = new Entrance(context, new Admission(clock))
-  const pipelines = new Pipelines({ ...context, entrance })
-  await pipelines.boot()
-  const server = http.createServer(pipelines.booted()?.routing).listen(0)
+  const { routing } = await boot(undefined, { ...context, entrance })
+  const server = http.createServer(routing).listen(0)
   await once(server, 'listening')
   const where = { host: '127.0.0.1', port: (server.address() as AddressInfo).port }
   const reply = await ask(where, '/api/who', { headers: { 'x-svc-acting': 'act_1' } })

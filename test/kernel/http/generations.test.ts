@@ -12,6 +12,7 @@ import {
   definePlugin,
   type InjectReply,
   ok,
+  operator,
   type Plugin,
   type Route,
   type RouteRequest,
@@ -252,6 +253,31 @@ test('hundreds of replacements of one plugin under load fail no request of other
   await host.unload('moving')
   assert.is((await ask(doors.where.tcp, '/api/moving')).status, 404)
   assert.equal(doors.kernel.host.faults(), [])
+  await doors.close()
+})
+
+test('a request that is authenticated while its plugin is replaced reaches the new version', async () => {
+  let asked = 0
+  let letIn = () => {}
+  const door = definePlugin({ name: 'door', version: '1', service: async () => class {} }).surface({
+    hooks: {
+      authenticate: async () => {
+        asked++
+        await new Promise<void>(resolve => {
+          letIn = resolve
+        })
+        return operator
+      },
+    },
+  }) as Plugin
+  const doors = await openDoors([door, versioned('moving', '1')])
+  const answered = ask(doors.where.tcp, '/api/moving')
+  await until(() => asked === 1)
+  await doors.kernel.host.reload(versioned('moving', '2'))
+  letIn()
+  await until(() => asked === 2)
+  letIn()
+  assert.equal((await answered).body, { version: '2' })
   await doors.close()
 })
 
