@@ -14,7 +14,7 @@ import { boot } from './pipelines.js'
 import { writeFault } from './reply.js'
 import { Arrival, arrivalOf, type From } from './request.js'
 import type { Found, Routing } from './routing.js'
-import type { ServedRoute } from './serve-route.js'
+import type { PipelineContext } from './serve-route.js'
 import type { TransportOptions } from './transport.js'
 
 /** Header with the actor of an injected request. Requests of listeners never get an actor from it. */
@@ -31,17 +31,19 @@ export class Entrance {
   /** Actors and routes of the requests that are being injected, by their value of the header {@link ACTING}. */
   readonly #acting = new Map<string, { readonly as: Actor | undefined; readonly found: Found }>()
   /** Fastify instances by what they read; they boot at their first request and stay. */
-  readonly #apps = new Map<string, FastifyInstance>()
-  readonly #booting = new Map<string, Promise<void>>()
+  readonly #apps = new Map<string, FastifyInstance | Promise<FastifyInstance>>()
   /** Sends the streams of handlers; registered by the token `Streams`. */
   carrier: Carrier | undefined
   /** The current routes; undefined before the first and after the last. */
   routing: Routing | undefined
+  readonly context: PipelineContext
 
   constructor(
     private readonly options: TransportOptions,
     private readonly admission: Admission,
-  ) {}
+  ) {
+    this.context = { ...options, entrance: this }
+  }
 
   /** The handler of one listener. */
   handlerFor(from: From): Handler {
@@ -56,52 +58,44 @@ export class Entrance {
     }
     arrival.found = routing.find(arrival.method, arrival.url)
     const { request } = arrival
-    const { route } = arrival.found
-    const failed = (error: unknown) => {
-      this.options.report({ owner: 'kernel', hook: 'pipeline', error })
-      writeFault(response, KernelErrors.internal())
-    }
-    const app = this.#apps.get(route?.reading ?? '')
-    if (app) app.routing(request, response)
-    // The route may change meanwhile. A caller who hangs up gives no further sign of it.
-    else this.#boot(route).then(() => response.destroyed || this.#serve(arrival, response), failed)
+    const app = this.#app(arrival.found)
+    const failed = () => writeFault(response, KernelErrors.internal())
+    // A caller who hangs up meanwhile gives no further sign of it.
+    if (app instanceof Promise) app.then(booted => response.destroyed || booted.routing(request, response), failed)
+    else app.routing(request, response)
   }
 
-  #boot(route?: ServedRoute): Promise<void> {
+  #app({ route }: Found): FastifyInstance | Promise<FastifyInstance> {
     const reading = route?.reading ?? ''
-    const booting =
-      this.#booting.get(reading) ??
-      boot(route, { ...this.options, entrance: this }).then(app => void this.#apps.set(reading, app))
-    this.#booting.set(reading, booting)
+    const known = this.#apps.get(reading)
+    if (known) return known
+    const booting = boot(route, this.context)
+    this.#apps.set(reading, booting)
+    const failed = (error: unknown) => this.options.report({ owner: 'kernel', hook: 'pipeline', error })
+    booting.then(app => this.#apps.set(reading, app), failed)
     return booting
   }
 
   /** Sends a request from inside of the daemon; see the token `Requests`. */
   async inject({ method, url, headers, body }: InjectRequest, as?: Actor): Promise<InjectReply> {
     const target = DOTS.test(url) ? NO_PATH : url
-    for (;;) {
-      if (!this.routing) throw KernelErrors.shutting_down()
-      const found = this.routing.find(method, target)
-      const app = this.#apps.get(found.route?.reading ?? '')
-      if (!app) {
-        await this.#boot(found.route)
-        continue
-      }
-      const key = this.options.ids.id('act')
-      const payload = body === undefined || body instanceof Uint8Array ? body : JSON.stringify(body)
-      const typed = body === undefined ? {} : { 'content-type': 'application/json' }
-      this.#acting.set(key, { as, found })
-      try {
-        const reply = await app.inject({
-          method: method as 'GET',
-          url: target,
-          headers: { ...typed, ...headers, [ACTING]: key },
-          ...(payload === undefined ? {} : { payload: payload as Buffer }),
-        })
-        return { status: reply.statusCode, headers: reply.headers, body: reply.body, bytes: reply.rawPayload }
-      } finally {
-        this.#acting.delete(key)
-      }
+    if (!this.routing) throw KernelErrors.shutting_down()
+    const found = this.routing.find(method, target)
+    const app = await this.#app(found)
+    const key = this.options.ids.id('act')
+    const payload = body === undefined || body instanceof Uint8Array ? body : JSON.stringify(body)
+    const typed = body === undefined ? {} : { 'content-type': 'application/json' }
+    this.#acting.set(key, { as, found })
+    try {
+      const reply = await app.inject({
+        method: method as 'GET',
+        url: target,
+        headers: { ...typed, ...headers, [ACTING]: key },
+        ...(payload === undefined ? {} : { payload: payload as Buffer }),
+      })
+      return { status: reply.statusCode, headers: reply.headers, body: reply.body, bytes: reply.rawPayload }
+    } finally {
+      this.#acting.delete(key)
     }
   }
 
@@ -122,8 +116,8 @@ export class Entrance {
     if (cut) return done(cut)
     if (arrival.from.keeper && this.#waits(AUTHENTICATOR, request, reply, done)) return
     this.#identify(arrival, (unauthorized, known) => {
-      // Its plugin may have been replaced meanwhile.
-      if (arrival.found?.routing !== this.routing) return this.#again(arrival, reply)
+      // Its plugin may have been replaced since it was routed.
+      if (arrival.found.routing !== this.routing) return this.#again(arrival, reply)
       const refused = unauthorized ?? this.#refusal(arrival)
       if (refused) return done(refused)
       const actor = known ?? (bound?.route.public ? PUBLIC : undefined)

@@ -3,57 +3,46 @@ import { fastifyPlugin, type PluginMetadata } from 'fastify-plugin'
 import { KernelErrors } from '../contract/errors.js'
 import { clip } from '../kit/text.js'
 import { sendFault, translated } from './fault-reply.js'
-import { type bodyOf, readBodies } from './request.js'
+import { parsers } from './request.js'
 import { byRoute, type PipelineContext, type ServedRoute } from './serve-route.js'
 
 /**
  * Boots a Fastify instance for routes whose bodies are read like those of `route`, or for requests without a route. It knows no
  * plugin and never listens.
  */
-export async function boot(
-  route: Pick<ServedRoute, 'kind' | 'bodyLimit'> | undefined,
-  context: PipelineContext,
-): Promise<FastifyInstance> {
+export async function boot(route: ServedRoute | undefined, context: PipelineContext): Promise<FastifyInstance> {
   const app = fastify({
     ...(route?.bodyLimit ? { bodyLimit: route.bodyLimit } : {}),
     exposeHeadRoutes: false,
     requestIdHeader: false,
     genReqId: context.ids.id.bind(context.ids, 'req'),
-    // Schemas are never Fastify's. This keeps it from loading their compilers (ajv and more, 40 ms).
-    schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
+    // No route has a schema of Fastify. This keeps it from loading their compilers (ajv and more, 40 ms).
+    schemaController: { compilersFactory: { buildValidator: unused, buildSerializer: unused } },
     frameworkErrors: (error, request, reply) =>
       sendFault(translated(error), request as FastifyRequest, reply as unknown as FastifyReply, context),
   })
-  app.register(entrance, { context })
-  app.register(errors, { context })
-  app.register(bodies, { context, kind: route?.kind ?? 'json' })
-  app.register(route ? routed : unrouted, { context })
+  const options = { context, kind: route?.kind ?? 'json' }
+  for (const one of [entrance, errors, bodies, route ? routed : unrouted]) app.register(one, options)
   await app.ready()
   return app
 }
 
-function noCompiler(): never {
-  throw new Error('a route has a Fastify schema; put a valibot schema into the route definition')
-}
+const unused = () => undefined as never
 
 // Fastify limits the effect of a plugin to its own instance. These parts act on the instance that registers them, and declare their
 // dependencies, so that a wrong order fails at boot.
 
-/** Options of every part. */
-export interface PartOptions {
+interface PartOptions extends Pick<ServedRoute, 'kind'> {
   readonly context: PipelineContext
 }
-export interface BodiesOptions extends PartOptions {
-  readonly kind: ReturnType<typeof bodyOf>
-}
 
-const part = <O extends PartOptions>(
+const part = (
   name: string,
   { dependencies = [], ...meta }: Pick<PluginMetadata, 'dependencies' | 'encapsulate'>,
-  set: (app: FastifyInstance, options: O) => void,
+  set: (app: FastifyInstance, options: PartOptions) => void,
 ) =>
   // Async, because Avvio does not catch synchronous errors.
-  fastifyPlugin(async (app: FastifyInstance, options: O) => set(app, options), {
+  fastifyPlugin(async (app: FastifyInstance, options: PartOptions) => set(app, options), {
     fastify: '5.x',
     name,
     dependencies,
@@ -78,9 +67,10 @@ export const errors = part('errors', { dependencies: ['entrance'] }, (app, { con
 })
 
 /** A parser of bodies refuses by throwing, since Fastify's own error body may repeat the input. */
-export const bodies = part<BodiesOptions>('bodies', { dependencies: ['errors'] }, (app, { kind }) =>
-  readBodies(app, kind),
-)
+export const bodies = part('bodies', { dependencies: ['errors'] }, (app, { kind }) => {
+  app.removeAllContentTypeParsers()
+  parsers[kind](app)
+})
 
 const all = ['entrance', 'errors', 'bodies']
 

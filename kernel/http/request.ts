@@ -34,7 +34,8 @@ export interface From {
 export class Arrival implements Identified {
   id = ''
   #actor: Actor | undefined
-  found: Found | undefined
+  /** Set when it is routed, before anything reads it. */
+  declare found: Found
   /** Taps of `replied` are already scheduled. */
   isWatched = false
   /** A plugin has added its route, and it has been routed again. */
@@ -78,11 +79,7 @@ export class Arrival implements Identified {
   }
 
   get bound(): BoundRoute | undefined {
-    return this.found?.route?.bound
-  }
-
-  get params(): Found['params'] {
-    return this.found?.params ?? {}
+    return this.found.route?.bound
   }
 
   get headers(): IncomingMessage['headers'] {
@@ -119,14 +116,8 @@ export class Arrival implements Identified {
 /** How the bodies of a route are read: as JSON, unless it declares bytes. */
 export const bodyOf = ({ body }: Route): keyof typeof parsers => (body && !isSchema(body) ? body.as : 'json')
 
-/** Replaces the body parsers of this Fastify scope. */
-export function readBodies(app: FastifyInstance, as: keyof typeof parsers): void {
-  app.removeAllContentTypeParsers()
-  parsers[as](app)
-}
-
 /** Body parsers. No refusal repeats the input. */
-const parsers = {
+export const parsers = {
   /** An empty body is `undefined`. */
   json(app: FastifyInstance): void {
     const strict = app.getDefaultJsonParser('error', 'error')

@@ -12,22 +12,17 @@ export interface Found {
   readonly params: Readonly<Record<string, string>>
 }
 
+type Branch = ReturnType<typeof branchOf>
+
 /** Routes with one head, with a router that is made for their first request. */
-class Branch {
-  #router: ReturnType<typeof routerOf> | undefined
-
-  constructor(
-    readonly routes: readonly BoundRoute[],
-    private readonly context: PipelineContext,
-  ) {
-    // Throws now what it would throw at the first request.
-    if (!arePlain(routes)) this.router()
+function branchOf(routes: readonly BoundRoute[], context: PipelineContext) {
+  // What it could refuse, it refuses now.
+  let made = arePlain(routes) ? undefined : routerOf(routes, context)
+  const router = () => {
+    made ??= routerOf(routes, context)
+    return made
   }
-
-  router(): ReturnType<typeof routerOf> {
-    this.#router ??= routerOf(this.routes, this.context)
-    return this.#router
-  }
+  return { routes, router }
 }
 
 /**
@@ -42,20 +37,18 @@ export class Routing {
    * @throws Fault `route_refused` for a route that cannot be served
    */
   constructor(routes: readonly BoundRoute[], context: PipelineContext, before?: Routing) {
-    const open: BoundRoute[] = []
-    const groups = new Map([[OPEN, open]])
+    const groups = new Map<string, readonly BoundRoute[]>([[OPEN, []]])
     for (const bound of routes) {
       const path = headOf(bound.route.path)
       const head = PLAIN_HEAD.test(path) ? path : OPEN
-      const group = groups.get(head)
-      if (group) group.push(bound)
-      else groups.set(head, [bound])
+      groups.set(head, [...(groups.get(head) ?? []), bound])
     }
+    const open = groups.get(OPEN) ?? []
     for (const [head, group] of groups) {
       const mine = group === open ? open : [...open, ...group]
       const known = before?.branches.get(head)
       const stays = known?.routes.length === mine.length && mine.every((bound, i) => bound === known.routes[i])
-      this.branches.set(head, stays ? known : new Branch(mine, context))
+      this.branches.set(head, stays ? known : branchOf(mine, context))
     }
   }
 

@@ -35,9 +35,7 @@ declare module 'fastify' {
 }
 
 /** What serves routes. */
-export interface PipelineContext extends TransportOptions {
-  readonly entrance: Entrance
-}
+export type PipelineContext = TransportOptions & { readonly entrance: Entrance }
 
 export type ServedRoute = ReturnType<typeof serveRoute>
 
@@ -76,7 +74,7 @@ export function serveRoute(bound: BoundRoute, context: PipelineContext) {
       // Essential routes are never refused, but their check of the disk updates its state for the writes that follow.
       const full = route.method === 'GET' ? undefined : await disk.refusal()
       if (full && !route.essential) throw full
-      await route.before?.(service, { params: arrival.params, actor: arrival.actor } as never)
+      await route.before?.(service, { params: arrival.found.params, actor: arrival.actor } as never)
     },
     handle: async (request: FastifyRequest, reply: FastifyReply) => {
       const { arrival } = request
@@ -89,7 +87,7 @@ export function serveRoute(bound: BoundRoute, context: PipelineContext) {
         const carry = asks ? entrance.carrier?.enter(asks) : undefined
         if (body) call.signal.addEventListener('abort', () => body.destroy(call.reason))
         const input = {
-          params: arrival.params,
+          params: arrival.found.params,
           ...decoded(request),
           actor: arrival.actor,
           door: arrival.door,
@@ -104,7 +102,7 @@ export function serveRoute(bound: BoundRoute, context: PipelineContext) {
         if (!answer) throw new TypeError('the handler returned no reply: return ok(body) or noContent()')
         const result = checkReplies ? checkReply(route, answer) : answer
         if (route.method !== 'GET' && handled.isUsed()) {
-          const changed = { id: request.id, actor: arrival.actor, route, params: arrival.params }
+          const changed = { id: request.id, actor: arrival.actor, route, params: arrival.found.params }
           await handled.call('body' in result ? { ...changed, body: result.body } : changed)
         }
         if ('stream' in result) {
@@ -141,7 +139,7 @@ export function serveRoute(bound: BoundRoute, context: PipelineContext) {
   }
 }
 
-const servedBy = ({ arrival }: FastifyRequest) => arrival.found?.route as ServedRoute
+const servedBy = ({ arrival }: FastifyRequest) => arrival.found.route as ServedRoute
 
 /** The steps of Fastify that are those of the route, which the arrival names. */
 export const byRoute = {

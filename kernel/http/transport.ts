@@ -24,7 +24,6 @@ import {
   type ServerFollower,
 } from './listeners.js'
 import { Routing, routerOf } from './routing.js'
-import type { PipelineContext } from './serve-route.js'
 
 /** Milliseconds until running handlers are aborted when their plugin leaves, and open requests when their door closes. */
 const DRAIN_MS = 5000
@@ -92,7 +91,7 @@ export class Transport {
     const { hooks } = this.options
     const routes = collected(hooks, Collected.routes).map(({ entry }) => entry)
     if (this.#hasEnded) return
-    this.#entrance.routing = new Routing(routes, this.#context, this.#entrance.routing)
+    this.#entrance.routing = new Routing(routes, this.#entrance.context, this.#entrance.routing)
     this.#holdForNamed()
     for (const letIn of this.#held.splice(0)) letIn()
     // Requests come before the next change.
@@ -186,7 +185,7 @@ export class Transport {
     hooks.check.tap(tapper, async ({ name, surface: { routes = [] } }) => {
       const bound = routes.map(route => ({ owner: name, route: route as Route, self: undefined }))
       try {
-        routerOf(bound, this.#context)
+        routerOf(bound, this.#entrance.context)
       } catch (error) {
         return faultOf(error)
       }
@@ -204,10 +203,6 @@ export class Transport {
     const closing = (door: Door) => () => [(_: unknown, ms: number) => this.close(door, Math.min(ms, DOOR_MS))]
     hooks.quiesce.for('http').tap(tapper, closing('tcp'))
     hooks.quiesce.for('socket').tap(tapper, closing('socket'))
-  }
-
-  get #context(): PipelineContext {
-    return { ...this.options, entrance: this.#entrance }
   }
 
   /** Holds requests over TCP while the configured authenticator does not run. */
