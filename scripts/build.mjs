@@ -309,7 +309,7 @@ async function bundleCommandLine() {
   }
   const { own } = await main([])
   const shared = new Set()
-  const later = await bundle([...deferred.keys()], {
+  const later = await bundle([...deferred.keys()].sort(), {
     ...all,
     banner: {},
     format: 'esm',
@@ -321,7 +321,7 @@ async function bundleCommandLine() {
   })
   for (const [path, { entryPoint }] of Object.entries(later.metafile.outputs))
     if (deferred.has(entryPoint)) deferred.set(entryPoint, relative('dist', path))
-  const { metafile, outputFiles } = await main([...shared])
+  const { metafile, outputFiles } = await main([...shared].sort())
   return {
     metafile: { outputs: { ...later.metafile.outputs, ...metafile.outputs } },
     outputFiles: [...(await Promise.all(later.outputFiles.map(asCommonJs))).flat(), ...outputFiles],
@@ -350,7 +350,6 @@ const deferring = deferred => ({
   setup({ onLoad, onResolve, resolve }) {
     onResolve({ filter: /^\.\.?\// }, async ({ path, kind, importer, resolveDir, pluginData }) => {
       if (kind !== 'dynamic-import' || pluginData === deferred || neededByMost.test(path)) return undefined
-      if (importer.endsWith('/load-daemon.ts')) return undefined
       const found = await resolve(path, { kind, importer, resolveDir, pluginData: deferred })
       const name = relative(root, found.path)
       if (!deferred.has(name)) deferred.set(name, name)

@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { dist } from './tree.js'
 
-// `front.cjs` answers help by itself, and `svc.cjs` is the whole command line.
+// `front.cjs` and `words.cjs` answer help and completion by themselves, and `svc.cjs` is the whole command line.
 const call = (file: string, args: readonly string[], env: object = {}) => {
   const { stdout, stderr, status } = spawnSync(process.execPath, [join(dist, file), ...args], {
     encoding: 'utf8',
@@ -35,6 +35,27 @@ for (const args of calls)
     for (const env of [{}, { COLUMNS: '40', LC_ALL: 'C' }])
       assert.equal(call('bin/svc', args, env), call('svc.cjs', args, env), JSON.stringify(env))
   })
+
+test('everything that the files of the command line load from each other exists', () => {
+  const files = readdirSync(join(dist, 'cli')).filter(name => name.endsWith('.cjs'))
+  const textOf = (file: string) => readFileSync(join(dist, file), 'utf8')
+  const main = textOf('svc.cjs')
+  const loaded = (file: string, by: RegExp) => [...textOf(file).matchAll(by)].map(([, name]) => name as string)
+  for (const file of ['svc.cjs', 'front.cjs', 'words.cjs', ...files.map(name => `cli/${name}`)]) {
+    for (const name of loaded(file, /(?:require|_later)\("(\.\.?\/[^"]+\.cjs)"\)/g))
+      assert.ok(existsSync(join(dist, file, '..', name)), `${file} loads ${name}`)
+    for (const name of loaded(file, /(?:require|_later)\("(svc:[^"]+)"\)/g))
+      assert.ok(main.includes(`"${name}":`), `${file} takes ${name} from svc.cjs`)
+  }
+  assert.ok(files.length > 20)
+  // A call reads the whole file: what few calls need must not come back.
+  assert.ok(main.length < 220_000, `svc.cjs has ${main.length} bytes`)
+})
+
+test('completion of words by the fast path and by the full command line is the same', () => {
+  const env = { SVC_WORDS: 'session\nshow\n\n' }
+  assert.equal(call('bin/svc', ['completion', 'words'], env), call('svc.cjs', ['completion', 'words'], env))
+})
 
 test('help is written to an unread pipe, a full pipe and a file', () => {
   const script = `"$0" "$1" --help | true; "$0" "$1" --help | { sleep 1; wc -l; }; "$0" "$1" --help > "$2"; wc -l < "$2"`
