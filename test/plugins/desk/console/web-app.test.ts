@@ -246,7 +246,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 async function wrongWith(shown: Page): Promise<string[]> {
   if (!(await shown.evaluate<boolean>('Boolean(window.axe)'))) await shown.evaluate(axe)
-  return shown.evaluate<string[]>(`axe.run().then(({ violations }) =>
+  return shown.evaluate<string[]>(`axe.run({ resultTypes: ['violations'] }).then(({ violations }) =>
     violations.map(({ id, nodes }) => id + ' ' + nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)).join(' | ')))`)
 }
 
