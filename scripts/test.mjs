@@ -1,13 +1,13 @@
 // Runs the tests: `node scripts/test.mjs [--no-build] [--proofs] [--without=path] [path or part of a name ...]`. Files whose first
 // line begins with `// proof` (kills, models, whole programs) run only if named; `--proofs` runs only them.
 //
-// All sources are bundled once (test/bundle.mjs). Several processes each run one file after another. A file whose first line begins
-// with `// alone` or `// proof` gets its own process, and one with `// unbundled` a process in which each module is a separate
-// file. A file should take at most 60 s, or the time in its first line, such as `// timeout: 120s`; after three times that its
-// process group is killed. A file also fails if it has no test; if it leaves a process behind, in its group or (Linux) with its
-// inherited environment; if it changes global state that other files see (test/process-state.mjs); if Node reports a deprecation;
-// or if a daemon that it runs violates the contract in a reply, which is recorded by test/harness/watch-replies.mjs. The last line
-// counts tests; a failed file counts as at least one.
+// All sources are bundled once (test/bundle.mjs). Several processes each run one file after another. A file whose first line
+// begins with `// alone` or `// proof` gets its own process, and one with `// unbundled` a process in which each module is a
+// separate file. Only proofs wait for the disk (test/no-sync.mjs). A file should take at most 60 s, or the time in its first
+// line, such as `// timeout: 120s`; after three times that its process group is killed. A file also fails if it has no test; if
+// it leaves a process behind, in its group or (Linux) with its inherited environment; if it changes global state that other files
+// see (test/process-state.mjs); if Node reports a deprecation; or if a daemon that it runs violates the contract in a reply,
+// which is recorded by test/harness/watch-replies.mjs. The last line counts tests; a failed file counts as at least one.
 //
 // All temporary files are in a folder that is removed at the end of the run. Files run in order of their last duration, the longest
 // first, or with SVC_SEED in an order derived from the seed. SVC_TEST_SHARE=1/2 runs every second file of that order: jobs for
@@ -122,9 +122,9 @@ async function runAll(files, bundle, done) {
   const lane = async () => {
     let shared
     for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
-      const { alone, unbundled, seconds } = rulesOf(file)
+      const { alone, proof, unbundled, seconds } = rulesOf(file)
       if (!alone && !shared?.fit) shared = new WorkerProcess(bundle)
-      const worker = alone ? new WorkerProcess(unbundled ? undefined : bundle) : shared
+      const worker = alone ? new WorkerProcess(unbundled ? undefined : bundle, { proof }) : shared
       const result = await runFile(file, worker, { alone, seconds, bundle })
       if (worker.fit && (alone || result.failed > 0)) await worker.end()
       done(file, result)
@@ -139,7 +139,8 @@ function rulesOf(file) {
   const [first = ''] = readFileSync(join(root, file), 'utf8').split('\n', 1)
   const seconds = Number(/^\/\/ .*\btimeout: (\d+)s\b/.exec(first)?.[1] ?? defaultSeconds)
   const unbundled = /^\/\/ unbundled\b/.test(first)
-  return { seconds: seconds * patience, unbundled, alone: unbundled || /^\/\/ (?:proof|alone)\b/.test(first) }
+  const proof = /^\/\/ proof\b/.test(first)
+  return { seconds: seconds * patience, proof, unbundled, alone: unbundled || proof || /^\/\/ alone\b/.test(first) }
 }
 
 /** Reports the slowest files, and those above the time that a file should take. */

@@ -17,7 +17,8 @@ const memoryFlags = ['--max-semi-space-size=64', '--min-semi-space-size=32']
 const harness = name => [join(root, 'test/harness', name)].filter(existsSync)
 /** The loader that records the replies of daemons, if this tree has it. */
 export const [watcher] = harness('watch-replies.mjs')
-const loaders = [...harness('typescript.mjs'), ...harness('watch-replies.mjs')].flatMap(file => ['--import', file])
+const loaders = [...harness('typescript.mjs'), ...harness('watch-replies.mjs')]
+const noSync = join(root, 'scripts/test/no-sync.mjs')
 
 /** Running process groups. */
 const running = new Set()
@@ -40,10 +41,11 @@ export class WorkerProcess {
   #reports = new Map()
   #reported = () => {}
 
-  /** With a bundle, files run from it; without one, from their sources. */
-  constructor(bundle) {
+  /** With a bundle, files run from it; without one, from their sources. Only a proof waits until the disk has what it writes. */
+  constructor(bundle, { proof = false } = {}) {
+    const imports = [...loaders, ...(proof ? [] : [noSync])].flatMap(file => ['--import', file])
     this.mark = `${process.pid}.${++started}.${Math.trunc(performance.now())}`
-    this.child = spawn(process.execPath, [...memoryFlags, ...loaders, program, ...(bundle ? [bundle] : [])], {
+    this.child = spawn(process.execPath, [...memoryFlags, ...imports, program, ...(bundle ? [bundle] : [])], {
       cwd: root,
       detached: true,
       env: {

@@ -37,6 +37,25 @@ tree.write({
   'test/pids/c.test.ts': `// alone: as it says\n${uvu}writeFileSync('c.pid', String(process.pid))\ntest('c', () => assert.ok(true))\ntest.run()\n`,
   'test/old.test.ts': `${uvu}process.emitWarning('do not', 'DeprecationWarning', 'DEP0000')\ntest('a', () => assert.ok(true))\ntest.run()\n`,
   'test/open.test.ts': `// timeout: 30s\n${uvu}test('a', () => { setInterval(() => {}, 1000); assert.ok(false) })\ntest.run()\n`,
+  ...Object.fromEntries(
+    (['tests', 'proofs'] as const).map(kind => [
+      `test/sync-${kind}.test.ts`,
+      `${kind === 'proofs' ? '// proof: it syncs\n' : ''}${uvu}import fs, { openSync, closeSync } from 'node:fs'
+test('a', async () => {
+  assert.is(fs.fsync === fs.fdatasync, ${kind === 'tests'})
+  const file = openSync('test/sync-${kind}.test.ts', 'r')
+  fs.fsyncSync(file)
+  await new Promise<void>((done, fail) => fs.fdatasync(file, error => (error ? fail(error) : done())))
+  closeSync(file)
+  assert.throws(() => fs.fdatasyncSync(file), /EBADF/)
+  const handle = await fs.promises.open('test/sync-${kind}.test.ts')
+  await handle.sync()
+  await handle.close()
+  assert.is(await handle.datasync().catch(error => error.code), 'EBADF')
+})
+test.run()\n`,
+    ]),
+  ),
   'test/never.test.ts': `${uvu}test('a', () => new Promise(() => {}))\ntest.run()\n`,
   'test/late.test.ts': `${uvu}test('a', () => { assert.ok(true); setTimeout(() => Promise.reject(new Error('too late')), 50) })\ntest.run()\n`,
   'test/nothing.test.ts': `${uvu}test('a', () => {})\ntest('b', () => assert.is.not(1 as number, 2))\ntest.run()\n`,
@@ -145,6 +164,12 @@ test('endless tests and failures after the tests are failures of their file', as
   assert.match(out, /FAIL {2}test\/late\.test\.ts {2}1 passed, 1 failed {2}.*\(exit code 1\)/)
   assert.match(out, 'too late')
   assert.is(lines.at(-1), '3 passed, 2 failed')
+})
+
+test('only proofs sync, and a sync of a closed file fails in all', async () => {
+  const { code, lines } = await run('--no-build', 'test/sync-tests.test.ts', 'test/sync-proofs.test.ts')
+  assert.is(code, 0, lines.join('\n'))
+  assert.is(lines.at(-1), '2 passed, 0 failed')
 })
 
 test('a failed file ends soon, whatever its test left open', async () => {
