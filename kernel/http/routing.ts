@@ -72,9 +72,9 @@ export class Routing {
 export function routerOf(routes: readonly BoundRoute[], context: PipelineContext) {
   const router = Router({ maxParamLength: 5000, ignoreTrailingSlash: true, querystringParser: () => ({}) })
   for (const bound of routes) {
-    const { method, path, bodyLimit = 1 } = bound.route
+    const { method, path, bodyLimit = 0 } = bound.route
     try {
-      if (!(Number.isInteger(bodyLimit) && bodyLimit > 0)) throw new TypeError(`bodyLimit ${bodyLimit} is no size`)
+      if (!(Number.isInteger(bodyLimit) && bodyLimit >= 0)) throw new TypeError(`bodyLimit ${bodyLimit} is no size`)
       router.on(method, path.replace(/\{([^}]+)\}/g, ':$1'), () => {}, serveRoute(bound, context))
     } catch (cause) {
       throw new Fault('route_refused', 422, messageOf(cause), { details: { plugin: bound.owner }, cause })
