@@ -11,7 +11,7 @@ const startedAfterMs = 1000
 const longStartMs = 10_000
 /** Milliseconds in which a daemon is watched, and the part of them that an idle one works at most. */
 const watchedMs = 2000
-/** The same after memory was given back: a wake-up of an idle daemon is rare, and longer than V8 needs. */
+/** The same once memory was given back for the first time. */
 const idleWatchedMs = 60_000
 const idlePart = 0.05
 /** V8 has cleaned up by then. */
@@ -43,18 +43,19 @@ export async function loadDaemon(root: string, home: string): Promise<Daemon['ru
     runDaemon({ ...options, onReady: () => setTimeout(started, startedAfterMs).unref() })
 }
 
-/** Not under load, which would run slower meanwhile; again after each load. */
-function shrinkWhenIdle(hasWorked = true): void {
+/** Not under load, which would run slower meanwhile. Again after each load, but only once it is over for long: work may come in bursts. */
+function shrinkWhenIdle(hasWorked = true, hasShrunk = false): void {
   const before = performance.eventLoopUtilization()
   const judge = () => {
     const isWorking = performance.eventLoopUtilization(before).utilization > idlePart
-    if (hasWorked && !isWorking) {
-      setFlags(SHRINKING)
+    const shrinks = hasWorked && !isWorking
+    if (shrinks) {
+      setFlags(hasShrunk ? COMPACTING : SHRINKING)
       setTimeout(setFlags, shrunkAfterMs, SHRUNK).unref()
     }
-    shrinkWhenIdle(isWorking)
+    shrinkWhenIdle(isWorking, hasShrunk || shrinks)
   }
-  setTimeout(judge, hasWorked ? watchedMs : idleWatchedMs).unref()
+  setTimeout(judge, hasShrunk ? idleWatchedMs : watchedMs).unref()
 }
 
 function setFlags(flags: readonly string[]): void {
@@ -68,6 +69,8 @@ const OPTIMIZED = '--opt'
  * start has run: 15 MiB, which it otherwise keeps for minutes. The other flags are V8's defaults.
  */
 const SHRINKING = ['--optimize-for-size', '--bytecode-old-age=1']
+/** Later the code stays: what a load has run is needed for the next one. */
+const COMPACTING = ['--optimize-for-size']
 const SHRUNK = ['--no-optimize-for-size', '--bytecode-old-age=6']
 
 /**
