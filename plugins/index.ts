@@ -19,6 +19,7 @@ import extensions from './delivery/extensions/index.js'
 import { markInTree } from './delivery/extensions/load/wrapped.js'
 import marketplace from './delivery/marketplace/index.js'
 import storage from './delivery/storage/index.js'
+import subprocessHost from './delivery/subprocess-host/index.js'
 import archives from './desk/archives/index.js'
 import backup from './desk/backup/index.js'
 import changes from './desk/changes/index.js'
@@ -104,6 +105,7 @@ export {
   skills,
   storage,
   streams,
+  subprocessHost,
   support,
   tasks,
   tcp,
@@ -149,6 +151,7 @@ export const inTree: readonly Plugin[] = [
   sandboxes,
   automation,
   tasks,
+  subprocessHost,
   extensions,
   storage,
   windowManager,

@@ -115,7 +115,7 @@ const OPENS: Readonly<Record<string, string>> = {
 
 /** Plugins that read a stream themselves, and what bounds them. */
 const READS: Readonly<Record<string, string>> = {
-  'plugins/delivery/extensions/subprocess/instance.ts':
+  'plugins/delivery/subprocess-host/instance.ts':
     'hands the log of an extension on by bytes a turn; its ring mutes and ends it',
   'plugins/desk/backup/archive/read.ts': 'keeps none but small entries, whose size is bounded',
   'plugins/desk/backup/chunks/split.ts': 'keeps one chunk at a time',
@@ -701,7 +701,7 @@ const NAMES_ROUTES: Readonly<Record<string, string>> = {
   'plugins/access/identity/own.ts': 'judges requests by the path of their route',
   'plugins/delivery/extensions/load/code.ts': 'holds the routes of an extension to their own prefix',
   'plugins/delivery/extensions/manifest/permissions.ts': 'maps a method of an extension to the request that answers it',
-  'plugins/delivery/extensions/subprocess/host-api.ts': 'sends files of an extension to the route of attachments',
+  'plugins/delivery/subprocess-host/host-api.ts': 'sends files of an extension to the route of attachments',
   'plugins/desk/settings/sections/facts.ts': 'links of a reply, which clients follow',
   'plugins/reach/telemetry/traces/traces.ts': 'leaves out requests that are not traced',
   'plugins/work/sessions/lifecycle/catalog.ts': 'judges the undo of a change by the path of its route',

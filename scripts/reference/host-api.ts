@@ -1,13 +1,13 @@
 import type * as v from 'valibot'
 import type { Route } from '../../kernel/plugin.js'
+import { CONSENTABLE, MARKETPLACE_CONSENTS } from '../../plugins/delivery/extensions/consent/grants.js'
 import { provisions } from '../../plugins/delivery/extensions/manifest/manifest.js'
 import { hostMethods } from '../../plugins/delivery/extensions/manifest/permissions.js'
-import { CONSENTABLE, MARKETPLACE_CONSENTS } from '../../plugins/delivery/extensions/subprocess/grants.js'
-import { Answer, PROTOCOL_VERSIONS } from '../../plugins/delivery/extensions/subprocess/handshake.js'
-import { SecretParams, SnapshotParams } from '../../plugins/delivery/extensions/subprocess/host-api.js'
-import { RPC_CODES } from '../../plugins/delivery/extensions/subprocess/rpc-error.js'
-import { SubscribeParams, UnsubscribeParams } from '../../plugins/delivery/extensions/subprocess/session-feed.js'
-import { KeyParams, ListParams, PutParams } from '../../plugins/delivery/extensions/subprocess/state.js'
+import { StateParams } from '../../plugins/delivery/extensions/storage/params.js'
+import { Answer, PROTOCOL_VERSIONS } from '../../plugins/delivery/subprocess-host/handshake.js'
+import { SecretParams, SnapshotParams } from '../../plugins/delivery/subprocess-host/host-api.js'
+import { RPC_CODES } from '../../plugins/delivery/subprocess-host/rpc-error.js'
+import { SubscribeParams, UnsubscribeParams } from '../../plugins/delivery/subprocess-host/session-feed.js'
 import { inTree } from '../../plugins/index.js'
 import { DeliveryReportParams, IngestParams, ReportParams } from '../../plugins/reach/bridges/processes/schemas.js'
 import { jsonOf, type Member, membersOf } from './json-schema.js'
@@ -21,10 +21,10 @@ const own: Readonly<Record<string, readonly [about: string, parameters: v.Generi
   'resources/snapshot': ['Replace all records of a kind that belong to the extension', SnapshotParams],
   'sessions/subscribe': ['Get the events of a session as notifications `sessions/event`', SubscribeParams],
   'sessions/unsubscribe': ['End a subscription', UnsubscribeParams],
-  'state/get': ['Read a stored value of the extension', KeyParams],
-  'state/put': ['Store a value under a key', PutParams],
-  'state/delete': ['Delete a value', KeyParams],
-  'state/list': ['List the keys of the stored values of the extension', ListParams],
+  'state/get': ['Read a stored value of the extension', StateParams.key],
+  'state/put': ['Store a value under a key', StateParams.put],
+  'state/delete': ['Delete a value', StateParams.key],
+  'state/list': ['List the keys of the stored values of the extension', StateParams.list],
   'secrets/get': ['Read the current value of a secret in the manifest', SecretParams],
   'bridges/instances/report_state': ['Report the state of a bridge that the process manages', ReportParams],
   'bridges/messages/ingest': ['Pass an event of a platform to the daemon; replies once it is durable', IngestParams],

@@ -6,22 +6,16 @@ import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { createKernel } from '../../kernel/index.js'
-import { Callers } from '../../kernel/platform.js'
-import { definePlugin, Host, maybe, Requests } from '../../kernel/plugin.js'
-import { Confinement } from '../../plugins/access/sandboxes/api.js'
+import { definePlugin, Host } from '../../kernel/plugin.js'
 import { LogRing } from '../../plugins/delivery/extensions/load/log-ring.js'
 import { readManifest } from '../../plugins/delivery/extensions/manifest/manifest.js'
-import {
-  type SubprocessKernel,
-  SubprocessRuntime,
-  SubprocessSettings,
-  subprocessHost,
-} from '../../plugins/delivery/extensions/subprocess/index.js'
-import { sourceTable } from '../../plugins/delivery/extensions/subprocess/snapshots.js'
+import { storageOf } from '../../plugins/delivery/extensions/storage/storage.js'
+import { type K, needs } from '../../plugins/delivery/subprocess-host/needs.js'
+import { SubprocessRuntime } from '../../plugins/delivery/subprocess-host/runtime.js'
+import { SubprocessHostService } from '../../plugins/delivery/subprocess-host/service.js'
+import { SubprocessSettings } from '../../plugins/delivery/subprocess-host/settings.js'
+import { sourceTable } from '../../plugins/delivery/subprocess-host/snapshots.js'
 import { base } from '../../plugins/index.js'
-import { Events } from '../../plugins/platform/events/api.js'
-import { Processes } from '../../plugins/platform/processes/api.js'
-import { Sessions } from '../../plugins/work/sessions/api.js'
 import { answer } from './child.js'
 
 /** Milliseconds. */
@@ -53,22 +47,14 @@ createInterface({ input: bare.stdout }).on('line', line => waiting.shift()?.(lin
 const handlers = {
   /** @param root folder of an extension that answers `provide_tools` */
   async start(root: string): Promise<void> {
-    let own: SubprocessKernel | undefined
+    let own: K | undefined
     const owner = definePlugin({
       name: 'bench',
       version: '1.0.0',
-      requires: {
-        host: Host,
-        request: Requests,
-        callers: Callers,
-        events: Events,
-        processes: Processes,
-        sandboxes: maybe(Confinement),
-        sessions: maybe(Sessions),
-      },
+      requires: { ...needs, daemon: Host },
       service: async () =>
         class {
-          constructor(kernel: SubprocessKernel) {
+          constructor(kernel: K) {
             own = kernel
           }
         },
@@ -88,8 +74,10 @@ const handlers = {
       tier: 'user',
       digest: '',
     } as const
-    runtime = new SubprocessRuntime(subprocessHost(own as unknown as SubprocessKernel), extension, {
-      logs: new LogRing('epoch', (own as unknown as SubprocessKernel).clock),
+    const kernel = own as unknown as K
+    runtime = new SubprocessRuntime(new SubprocessHostService(kernel).host, extension, {
+      logs: new LogRing('epoch', kernel.clock),
+      storage: storageOf(kernel, name),
     })
     await runtime.start()
   },

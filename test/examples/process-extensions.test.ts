@@ -7,7 +7,7 @@ import { readManifest } from '../../plugins/delivery/extensions/manifest/manifes
 import { daemon, extensions, resources, workspaces } from '../../plugins/index.js'
 import { temporaryFolder } from '../harness/kernel.js'
 import { scene as daemonScene, isActive, isGone, type Wire } from '../plugins/delivery/extensions/scene.js'
-import { scene, until } from '../plugins/delivery/extensions/subprocess/scene.js'
+import { scene, until } from '../plugins/delivery/subprocess-host/scene.js'
 
 const examples = path.join(import.meta.dirname, '../../examples/extensions')
 

@@ -4,10 +4,10 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
-import { checkReply, greeting, PROTOCOL_VERSIONS } from '../../plugins/delivery/extensions/subprocess/handshake.js'
-import { SubscribeParams } from '../../plugins/delivery/extensions/subprocess/session-feed.js'
+import { checkReply, greeting, PROTOCOL_VERSIONS } from '../../plugins/delivery/subprocess-host/handshake.js'
+import { SubscribeParams } from '../../plugins/delivery/subprocess-host/session-feed.js'
 import { Delivered, IngestParams } from '../../plugins/reach/bridges/processes/schemas.js'
-import { until } from '../plugins/delivery/extensions/subprocess/scene.js'
+import { until } from '../plugins/delivery/subprocess-host/scene.js'
 import { adapterFiles, FakeHost, managedInstance, scene } from '../plugins/reach/bridges/processes/scene.js'
 
 const document = readFileSync(path.join(import.meta.dirname, '../../docs/protocol.md'), 'utf8')

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { createKernel, type Kernel, type KernelOptions, type LogLine } from '../../kernel/index.js'
 import type { Ports } from '../../kernel/platform.js'
 import type { Clock, Plugin } from '../../kernel/plugin.js'
-import { base, filePorts } from '../../plugins/index.js'
+import { base, extensions, filePorts, subprocessHost } from '../../plugins/index.js'
 import { inspectProcess } from '../../plugins/platform/processes/api.js'
 import type { VirtualClock } from '../../testing/virtual-clock.js'
 import { validateReply } from './contract.js'
@@ -92,10 +92,14 @@ function portsOf(plugins: readonly Plugin[]): Ports {
 /** The same with nothing but the plugins that are named. */
 export const bootBare = (options: BootOptions): Promise<TestKernel> => boot({ ...options, bare: true })
 
-/** Those that others build on, and `plugins`; one of the same name takes the place of its like. */
+/**
+ * Those that others build on, and `plugins`, with the parts of `extensions` where that is among them; one of the same name takes
+ * the place of its like.
+ */
 export function withBase(plugins: readonly Plugin[]): Plugin[] {
   const names = new Set(plugins.map(({ name }) => name))
-  return [...base.filter(({ name }) => !names.has(name)), ...plugins]
+  const parts = plugins.includes(extensions) ? [subprocessHost] : []
+  return [...[...base, ...parts].filter(({ name }) => !names.has(name)), ...plugins]
 }
 
 /** A new folder below the system's temporary one. */

@@ -27,17 +27,23 @@ export {
   broughtSidecar,
   sidecarFiles,
 } from './consent/brought.js'
+export { type Consentable, consentableOf, type Grants, grantsOf } from './consent/grants.js'
 export { askerOf, type Owner, ownerOf } from './consent/owner.js'
 export { DownloadError, type DownloadProblem, type DownloadReply, type DownloadRules } from './downloads/rules.js'
 export { ExtensionErrors } from './errors.js'
+export { isLink } from './identity.js'
 export { locationInCopy as placeInCopy } from './load/copy-path.js'
+export type { LogRing } from './load/log-ring.js'
 export {
+  askedFor,
   isAtLeast,
   isNewer,
   Manifest,
   manifestFileNames,
+  ownedProvisions,
   type Provision,
   parseManifest,
+  provisions,
   publishFamilies,
   RelativePath,
   readManifest,
@@ -46,7 +52,10 @@ export {
   toolId,
 } from './manifest/manifest.js'
 export { callOf, readInside, readText, resolveInside, shippedId } from './manifest/paths.js'
+export { type Consent, type HostMethod, hostMethods } from './manifest/permissions.js'
 export { lineNear, type Read, readLines } from './manifest/source.js'
+export { secretReference } from './secret-path.js'
+export { StateParams } from './storage/params.js'
 
 /** Downloads an address within the limits of `rules`. @throws DownloadError */
 export const download = async (url: URL, rules: DownloadRules): Promise<Buffer> =>
@@ -277,9 +286,9 @@ export interface ExtensionStorage {
   delete(key: string): Promise<boolean>
   /** Keys in ascending order: those that begin with `prefix`, behind `after`, at most `limit` (1 to 1,000; default 200). */
   list(options?: {
-    readonly prefix?: string
-    readonly after?: string
-    readonly limit?: number
+    readonly prefix?: string | undefined
+    readonly after?: string | undefined
+    readonly limit?: number | undefined
   }): Promise<{ readonly entries: readonly StoredKey[]; readonly has_more: boolean }>
   /** Path of its folder for files, mode 0700, created if missing. Nothing watches it. */
   folder(): Promise<string>

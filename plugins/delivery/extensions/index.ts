@@ -29,10 +29,7 @@ import { extensionRoutes } from './routes.js'
 import { extensionSecrets } from './secret-path.js'
 import { secretRoutes } from './secret-routes.js'
 import type { ExtensionsService } from './service.js'
-import { ExtensionCrashLoop } from './subprocess/events.js'
-import { SubprocessSettings } from './subprocess/settings.js'
-import { SnapshotErrors, sourceTable } from './subprocess/snapshots.js'
-import { StateErrors } from './subprocess/state-errors.js'
+import { StateErrors } from './storage/storage.js'
 import { migrations, startedMigration, startedVersionMigration, stateMigration } from './tables.js'
 
 const { contribute, tap } = surfaceOf<ExtensionsService>()
@@ -54,9 +51,7 @@ export default definePlugin({
     { by: Workspaces, table: 'extensions_dev_network', column: 'workspace' },
     { by: Workspaces, table: 'extensions_binding', column: 'workspace', none: EVERYWHERE },
   ],
-  // Homes of earlier versions have this table in the kernel's stream.
-  inherits: [sourceTable],
-  errors: [ExtensionErrors, InstallErrors, SnapshotErrors, StateErrors],
+  errors: [ExtensionErrors, InstallErrors, StateErrors],
   commands: [...authoringCommands, ...installCommands],
   events: [
     ExtensionEnabled,
@@ -66,9 +61,8 @@ export default definePlugin({
     ExtensionDevLinked,
     ExtensionDevUnlinked,
     ...installEvents,
-    ExtensionCrashLoop,
   ],
-  settings: [AllowUnverified, Unsandboxed, ...Object.values(SubprocessSettings)] as Setting[],
+  settings: [AllowUnverified, Unsandboxed] as Setting[],
   services: [{ name: 'follow', run: (service, signal) => service.follow(signal) }],
   taps: [PluginLoaded, PluginUnloaded].map(type =>
     tap(

@@ -3,6 +3,7 @@ import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type Actor, type Fault, messageOf } from '../../../kernel/plugin.js'
 import type { Extension } from '../../../schemas/extensions.js'
 import type { Check } from '../../desk/daemon/api.js'
+import type { ExtensionRuntime } from '../subprocess-host/api.js'
 import {
   ExtensionDisabled,
   ExtensionEnabled,
@@ -23,7 +24,7 @@ import { honourDisableNotes } from './folders/honour-notes.js'
 import { InstalledFolder } from './folders/installed.js'
 import { News } from './folders/news.js'
 import { tellOutcome } from './folders/outcome.js'
-import { keyOf, type Link, placeOf } from './identity.js'
+import { isLink, keyOf, type Link, placeOf } from './identity.js'
 import { InstallDoor } from './install/door.js'
 import type { Installer } from './install/installer.js'
 import { Unsandboxed } from './install/trust.js'
@@ -35,14 +36,11 @@ import { Families } from './load/families.js'
 import { Instance } from './load/instance.js'
 import type { InstanceHost } from './load/instance-host.js'
 import { KeptCode } from './load/kept-code.js'
-import type { ExtensionRuntime } from './load/runtime.js'
 import { unrouted } from './load/unrouted.js'
 import type { Manifest, SourceTier } from './manifest/manifest.js'
 import type { K } from './needs.js'
 import { Secrets } from './secrets.js'
-import { storageOf } from './storage.js'
-import { Provisions } from './subprocess/provisions.js'
-import { runtimeFor } from './subprocess/wiring.js'
+import { storageOf } from './storage/storage.js'
 import { FlagTable } from './tables.js'
 import { Views } from './views.js'
 
@@ -81,7 +79,10 @@ export class ExtensionsService implements ExtensionsApi {
     this.views = new Views(this)
     this.#flags = new FlagTable(db)
     this.#catalog = new Catalog(file('cache', 'manifests.json'), () => clock.now(), host.version)
-    this.#families = new Families(kernel, (...brought) => checkConsent(this.#installer, ...brought))
+    this.#families = new Families(kernel, {
+      judge: (...brought) => checkConsent(this.#installer, ...brought),
+      reset: (...source) => needs.subprocesses.reset(...source),
+    })
     this.#code = new CodeCache(home.path('cache', 'extensions'))
     this.#kept = new KeptCode(kernel, this.#code, this.#catalog)
     kernel.scope.defer('copies of code', () => this.#code.end())
@@ -96,7 +97,14 @@ export class ExtensionsService implements ExtensionsApi {
       kept: this.#kept,
       unique: () => ids.hex(16),
       families: this.#families,
-      runtime: (extension, log) => runtimeFor(this, extension, log),
+      runtime: (extension, logs) =>
+        needs.subprocesses.runtimeOf(extension, {
+          logs,
+          storage: this.storageOf(extension.key),
+          bound: () => this.secrets.references(extension),
+          consents: () => (isLink(extension.key) ? [] : this.consentsOf(extension.name)),
+          confined: () => this.owner(extension.key).confined,
+        }),
       bootCodeOf: ({ name, key }) => stateOf(name) && this.#bootCodes().find(code => code.key === key),
       stateOf,
       changed: ({ name }) => void this.#news.note(name),
@@ -247,7 +255,8 @@ export class ExtensionsService implements ExtensionsApi {
 
   reconsider = async (key: string): Promise<void> => {
     const bundled = this.#bundled.get(key)
-    if (bundled?.installed && new Provisions(this.kernel).isNeeded(bundled.installed)) await this.#bundled.load(key)
+    const { subprocesses } = this.kernel.needs
+    if (bundled?.installed && subprocesses.isNeeded(bundled.installed)) await this.#bundled.load(key)
     await this.#changed(key, runtime => runtime.reconsider())
   }
 

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { createKernel, type Kernel } from '../../../kernel/index.js'
 import type { Plugin, PluginKernel } from '../../../kernel/plugin.js'
-import { base, daemon, extensions, resources, skills, workspaces } from '../../../plugins/index.js'
+import { base, daemon, extensions, resources, skills, subprocessHost, workspaces } from '../../../plugins/index.js'
 
 /** An extension with everything that can be half: code with a table and a route, a record, a process, a binding. */
 export const NAME = 'demo.kit'
@@ -84,6 +84,7 @@ export class Daemon {
         resources,
         workspaces,
         skills,
+        subprocessHost,
         Object.create(extensions, Object.getOwnPropertyDescriptors({ apply })),
       ],
       listen: [],

@@ -5,8 +5,8 @@ import { type Actor, type Fault, faultOf, messageOf } from '../../../../kernel/p
 import type { InstalledExtension } from '../api.js'
 import { checkAgreed } from '../consent/agreed.js'
 import type { Brought } from '../consent/brought.js'
+import { type Consentable, consentableOf } from '../consent/grants.js'
 import type { InstallerKernel } from '../needs.js'
-import { type Consentable, consentableOf } from '../subprocess/grants.js'
 import { InstallErrors } from './errors.js'
 import { ExtensionDigestVerified, ExtensionInstallFailed, ExtensionUpdateFailed } from './events.js'
 import { type Files, isThere, systemFiles, writeTree } from './files.js'
@@ -31,6 +31,8 @@ export interface InstallerOptions extends LedgerOptions {
   readonly unsandboxed: () => readonly string[]
   /** Reason why the extension cannot be removed: its dependents. */
   readonly disabling?: (name: string) => Promise<Fault | undefined>
+  /** Whether a removed extension left records, tables or bindings. */
+  readonly hasLeft?: (name: string) => boolean
   /** Reads from a folder of files everything that an extension brings. */
   readonly brought: (extension: InstalledExtension) => Promise<readonly Brought[]>
   /** Whether all parts of the extension run. */
@@ -182,7 +184,7 @@ export class Installer {
    */
   remove(name: string, { purge = false }: { purge?: boolean }, actor: Actor): Promise<void> {
     return this.#changes.run(async () => {
-      if (!isName(name) || !((await isThere(this.folderOf(name))) || (purge && this.#ledger.hasLeft(name))))
+      if (!isName(name) || !((await isThere(this.folderOf(name))) || (purge && this.options.hasLeft?.(name))))
         throw InstallErrors.extension_not_installed(`extension ${shown(name)} is not installed`)
       const refusal = await this.options.disabling?.(name)
       if (refusal !== undefined) throw refusal

@@ -1,9 +1,7 @@
 import path from 'node:path'
 import { command } from '../../../../kernel/kit/commands/command-line.js'
-import { isDropIn } from '../../../../kernel/platform.js'
-import { type Actor, type Fault, messageOf, type Party, type PluginKernel, type Tx } from '../../../../kernel/plugin.js'
+import { type Actor, type Fault, messageOf, type PluginKernel, type Tx } from '../../../../kernel/plugin.js'
 import type { Events } from '../../../platform/events/api.js'
-import { Snapshots } from '../subprocess/snapshots.js'
 import { InstallErrors } from './errors.js'
 import { ExtensionInstalled, ExtensionRemoved, ExtensionUpdated } from './events.js'
 import { type Files, isThere, namesIn } from './files.js'
@@ -60,20 +58,6 @@ export class Ledger {
   /** Folder of the extension of that name. */
   folderOf(name: string): string {
     return path.join(this.#root, name)
-  }
-
-  /** Whether a removed extension left records, tables or bindings. */
-  hasLeft(name: string): boolean {
-    const { db, records } = this.kernel
-    const isIn = (table: string, where: string, ...values: string[]) =>
-      db.get(`SELECT 1 FROM ${table} WHERE ${where} LIMIT 1`, values) !== undefined
-    return (
-      sourcesOf(name).some(source => records.count({ source }) > 0) ||
-      isIn('extensions_binding', 'name = ?', name) ||
-      isIn('extensions_state', 'extension = ?', name) ||
-      // Tables of a name without a dot belong to a plugin of the package.
-      (isDropIn(name) && isIn('kernel_migration', 'owner = ?', name))
-    )
   }
 
   /**
@@ -223,8 +207,6 @@ export class Ledger {
         this.#intents.delete(t, intent)
         this.provenance.delete(t, name)
         this.options.forget?.(t, name, intent.purge, intent.kinds ?? [])
-        if (intent.purge)
-          for (const source of sourcesOf(name)) new Snapshots(this.kernel).reset(t, this.kernel.actor, source)
         events.emit(t, ExtensionRemoved, { name, purged: intent.purge }, options)
       })
       return
@@ -252,15 +234,6 @@ export class Ledger {
   #refused({ id }: Intent): string {
     return path.join(this.staging, id, 'refused')
   }
-}
-
-/**
- * Parties that records of an extension come from: the extension, and its plugin if it has code in the daemon. Such a
- * name has a dot; a name without one could be `system`, which is the operator.
- */
-function sourcesOf(name: string): Party[] {
-  const own = { kind: 'extension', id: name }
-  return isDropIn(name) ? [own, { kind: 'daemon', id: name }] : [own]
 }
 
 /** Folder of the new files of an intent. */

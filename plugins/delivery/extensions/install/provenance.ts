@@ -1,7 +1,7 @@
 import type { Actor, Db, Migration, Tx } from '../../../../kernel/plugin.js'
 import type { Brought } from '../consent/brought.js'
+import type { Consentable } from '../consent/grants.js'
 import { isNewer, type SourceTier } from '../manifest/manifest.js'
-import type { Consentable } from '../subprocess/grants.js'
 import type { Candidate } from './source/candidate.js'
 import { type Source, tierOf } from './source/source.js'
 import type { Decision } from './trust.js'

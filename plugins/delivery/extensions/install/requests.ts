@@ -1,5 +1,5 @@
 import type { Fault } from '../../../../kernel/plugin.js'
-import type { Consentable } from '../subprocess/grants.js'
+import type { Consentable } from '../consent/grants.js'
 import type { Provenance } from './provenance.js'
 import type { SourceRequest } from './source/source.js'
 

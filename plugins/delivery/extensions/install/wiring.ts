@@ -1,11 +1,11 @@
 import { isDropIn } from '../../../../kernel/platform.js'
-import type { Fault, PluginKernel, Tx } from '../../../../kernel/plugin.js'
+import type { Fault, Party, PluginKernel, Tx } from '../../../../kernel/plugin.js'
 import type { InstalledExtension } from '../api.js'
 import type { Brought } from '../consent/brought.js'
-import type { InstallerKernel } from '../needs.js'
+import type { K } from '../needs.js'
 import { Secrets } from '../secrets.js'
-import { removeDataFolders } from '../subprocess/data-folder.js'
-import { forgetState } from '../subprocess/state.js'
+import { removeDataFolders } from '../storage/data-folder.js'
+import { forgetState } from '../storage/storage.js'
 import { BindingTable, FlagTable } from '../tables.js'
 import { Installer } from './installer.js'
 import { AllowUnverified, Unsandboxed } from './trust.js'
@@ -31,7 +31,7 @@ export interface ExtensionsHost {
 }
 
 /** Creates the installer of the plugin `extensions`. */
-export function installerFor(kernel: InstallerKernel, host: ExtensionsHost): Installer {
+export function installerFor(kernel: K, host: ExtensionsHost): Installer {
   const { disabling, refresh, runs, failing, kinds, brought, sweep } = host
   const flags = new FlagTable(kernel.db)
   const bindings = new BindingTable(kernel.db)
@@ -47,6 +47,7 @@ export function installerFor(kernel: InstallerKernel, host: ExtensionsHost): Ins
       return failing(name, ran === true)
     },
     kinds,
+    hasLeft: name => hasLeft(kernel, name),
     forget: (t, name, purge, kinds) => {
       flags.delete(t, name)
       host.forget(t, name, purge)
@@ -54,6 +55,7 @@ export function installerFor(kernel: InstallerKernel, host: ExtensionsHost): Ins
       bindings.clear(t, name)
       forgetState(t, name)
       forgetKinds(kernel, t, name, kinds)
+      for (const source of sourcesOf(name)) kernel.needs.subprocesses.reset(t, kernel.actor, source)
     },
     purge: async name => {
       // The running instance is stopped first. A name without a dot has no code in the daemon, and so no tables.
@@ -77,4 +79,26 @@ function forgetKinds({ records, actor }: PluginKernel, t: Tx, extension: string,
     if (registered || !isOwn(kind)) continue
     for (const { id, source } of records.list({ kind })) records.delete(t, { ...actor, source }, { kind, id })
   }
+}
+
+/** Whether a removed extension left records, tables or bindings. */
+function hasLeft({ db, records }: PluginKernel, name: string): boolean {
+  const isIn = (table: string, where: string) =>
+    db.get(`SELECT 1 FROM ${table} WHERE ${where} = ? LIMIT 1`, [name]) !== undefined
+  return (
+    sourcesOf(name).some(source => records.count({ source }) > 0) ||
+    isIn('extensions_binding', 'name') ||
+    isIn('extensions_state', 'extension') ||
+    // Tables of a name without a dot belong to a plugin of the package.
+    (isDropIn(name) && isIn('kernel_migration', 'owner'))
+  )
+}
+
+/**
+ * Parties that records of an extension come from: the extension, and its plugin if it has code in the daemon. Such a
+ * name has a dot; a name without one could be `system`, which is the operator.
+ */
+function sourcesOf(name: string): Party[] {
+  const own = { kind: 'extension', id: name }
+  return isDropIn(name) ? [own, { kind: 'daemon', id: name }] : [own]
 }

@@ -9,6 +9,7 @@ import {
   type PluginKernel,
   type StoredRecord,
 } from '../../../../kernel/plugin.js'
+import type { SubprocessHostApi } from '../../subprocess-host/api.js'
 import {
   type InstalledExtension,
   ResourceFamilies,
@@ -19,10 +20,8 @@ import {
 import { type Brought, broughtNetwork, broughtProcess, broughtPublication, unhidden } from '../consent/brought.js'
 import { ExtensionErrors } from '../errors.js'
 import { isLink, isLinkOf } from '../identity.js'
-import { type Manifest, publishFamilies } from '../manifest/manifest.js'
+import { askedFor, type Manifest, publishFamilies } from '../manifest/manifest.js'
 import { secretReference } from '../secret-path.js'
-import { askedFor } from '../subprocess/environment.js'
-import { Snapshots } from '../subprocess/snapshots.js'
 
 /** Kinds of records that processes publish themselves. */
 const PROCESS_KINDS: readonly string[] = Object.values(publishFamilies)
@@ -42,8 +41,12 @@ type Publisher = Pick<InstalledExtension, 'key' | 'name'> & Partial<Pick<Install
 export class Families {
   constructor(
     private readonly kernel: Pick<PluginKernel, 'db' | 'records' | 'collect'>,
-    /** Throws if an extension brings more than it may. */
-    private readonly judge: (extension: InstalledExtension, brought: readonly Brought[]) => void = () => {},
+    private readonly host: {
+      /** Throws if an extension brings more than it may. */
+      readonly judge?: (extension: InstalledExtension, brought: readonly Brought[]) => void
+      /** Deletes all records of a source. */
+      readonly reset?: SubprocessHostApi['reset']
+    } = {},
   ) {}
 
   /**
@@ -52,7 +55,7 @@ export class Families {
    */
   async read(extension: InstalledExtension): Promise<Shipped> {
     const shipped = await this.#read(extension)
-    this.judge(extension, broughtBy(extension, shipped))
+    this.host.judge?.(extension, broughtBy(extension, shipped))
     return shipped
   }
 
@@ -148,7 +151,7 @@ export class Families {
 
   /** Removes all records of a source, including those published by its process. */
   forget(key: string): Promise<void> {
-    return this.kernel.db.tx(t => new Snapshots(this.kernel).reset(t, actorOf(key), partyOf(key)))
+    return this.kernel.db.tx(t => this.host.reset?.(t, actorOf(key), partyOf(key)))
   }
 
   /**

@@ -1,5 +1,6 @@
 import type { DropInsApi } from '../../../../kernel/platform.js'
 import type { PluginState } from '../../../../kernel/plugin.js'
+import type { ExtensionRuntime } from '../../subprocess-host/api.js'
 import type { InstalledExtension } from '../api.js'
 import type { Claims } from '../folders/claims.js'
 import type { BootCode } from './boot-code.js'
@@ -9,7 +10,6 @@ import type { Families } from './families.js'
 import type { Instance } from './instance.js'
 import type { KeptCode } from './kept-code.js'
 import type { LogRing } from './log-ring.js'
-import type { ExtensionRuntime } from './runtime.js'
 
 /** Shared dependencies of all instances. */
 export interface InstanceHost extends Checker {

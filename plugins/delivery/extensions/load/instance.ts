@@ -1,6 +1,7 @@
 import { Serial } from '../../../../kernel/kit/serial.js'
 import type { AttributedFault } from '../../../../kernel/platform.js'
 import { Fault, faultOf, messageOf } from '../../../../kernel/plugin.js'
+import type { ExtensionRuntime } from '../../subprocess-host/api.js'
 import type { ExtensionStatus, InstalledExtension, ShippedItem } from '../api.js'
 import { ExtensionErrors } from '../errors.js'
 import type { Found } from '../folders/catalog.js'
@@ -11,7 +12,6 @@ import { itemsOf, type Shipped } from './families.js'
 import type { InstanceHost } from './instance-host.js'
 import { type Generation, Loader, sameGeneration } from './loader.js'
 import { FaultNotes, LogRing } from './log-ring.js'
-import type { ExtensionRuntime } from './runtime.js'
 import { viewOf } from './view.js'
 
 /** Milliseconds for stopping processes on shutdown; all of them share the time of the shutdown. */

@@ -1,5 +1,6 @@
 import { reasonOf } from '../../../../kernel/platform.js'
 import type { Fault } from '../../../../kernel/plugin.js'
+import type { ExtensionRuntime } from '../../subprocess-host/api.js'
 import type { InstalledExtension } from '../api.js'
 import type { Found } from '../folders/catalog.js'
 import type { Claim, Claimant } from '../folders/claims.js'
@@ -10,7 +11,6 @@ import type { Shipped } from './families.js'
 import { bringCode, type Code, standIn } from './in-process.js'
 import type { InstanceHost } from './instance-host.js'
 import type { LogRing } from './log-ring.js'
-import type { ExtensionRuntime } from './runtime.js'
 
 /** The content of a folder that may be loaded. */
 export interface FolderContent {

@@ -4,7 +4,6 @@ import { clip } from '../../../../kernel/kit/text.js'
 import type { AttributedFault } from '../../../../kernel/platform.js'
 import type { Clock } from '../../../../kernel/plugin.js'
 import { LONGEST_FORM, redactText, SecretMatcher } from '../../../platform/redaction/api.js'
-import type { LogEntry } from './runtime.js'
 
 /** Kept characters of a line, and the characters beyond it that are still searched for secrets. */
 const LINE = 16 * 1024
@@ -26,6 +25,15 @@ const LINE_COST = 256
 const TOLERATED: Rate = { burst: 64 * MIB, perSecond: MIB }
 /** Milliseconds for which a mute is reported. */
 const MUTE_NEWS_MS = 10 * 60_000
+
+/** A log line of an extension or about it, with secrets redacted. */
+export interface LogEntry {
+  /** From 1, without gaps within an epoch. */
+  readonly sequence: number
+  /** Epoch milliseconds. */
+  readonly at: number
+  readonly message: string
+}
 
 /** Dropped output of an extension that exceeded the rate. */
 export interface Mute {

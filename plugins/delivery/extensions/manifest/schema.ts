@@ -363,3 +363,10 @@ function isJsonObject(text: string): boolean {
     return false
   }
 }
+
+/** Variables in `requires_env` of the extension and its tools that the manifest does not set itself. */
+export function askedFor({ requires_env, tools, subprocess }: Manifest): string[] {
+  const all = new Set([...requires_env, ...tools.flatMap(tool => tool.requires_env)])
+  const filled = { ...subprocess?.env, ...subprocess?.secret_env }
+  return [...all].filter(name => !Object.hasOwn(filled, name))
+}

@@ -50,7 +50,7 @@ export class Nesting {
       const part = this.#part(hook => hook.executor.kind === 'subprocess' && hookLabel(hook) === label)
       return { ...part, depth: Math.max(1, part.depth) }
     }
-    return owner === 'extensions' ? this.#part(ofExtension(label.replace(/^extension /, ''))) : NO_PART
+    return owner === 'subprocess-host' ? this.#part(ofExtension(label.replace(/^extension /, ''))) : NO_PART
   }
 
   /** The deepest run that the caller may belong to: a warm program handles several at once. */

@@ -7,7 +7,7 @@ import {
   readManifest,
 } from '../../../../plugins/delivery/extensions/api.js'
 import { Families } from '../../../../plugins/delivery/extensions/load/families.js'
-import { sourceTable } from '../../../../plugins/delivery/extensions/subprocess/snapshots.js'
+import { sourceTable } from '../../../../plugins/delivery/subprocess-host/snapshots.js'
 import { Reconcile } from '../../../../plugins/platform/reconcile/api.js'
 
 /** What a test makes of the extensions that there are. */

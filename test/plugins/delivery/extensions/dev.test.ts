@@ -18,7 +18,7 @@ import { hasFailed, isActive, scene, textExtension, type Wire } from './scene.js
 
 const plugins = [daemon, resources, workspaces, providers, agents, sessions, skills, tools, extensions]
 const HASH = 'a'.repeat(64)
-const CHILD = path.join(import.meta.dirname, 'subprocess', 'child.mjs')
+const CHILD = path.join(import.meta.dirname, '..', 'subprocess-host', 'child.mjs')
 const agent = (name: string) => `---\nname: ${name}\n---\nYou are ${name}.\n`
 
 const write = async (folder: string, files: Readonly<Record<string, string>>) => {

@@ -18,7 +18,7 @@ import { temporaryFolder } from '../../../harness/kernel.js'
 import { isActive, type Scene, scene, type Wire } from './scene.js'
 
 const plugins = [daemon, resources, workspaces, providers, agents, skills, windowManager, extensions]
-const CHILD = path.join(import.meta.dirname, 'subprocess', 'child.mjs')
+const CHILD = path.join(import.meta.dirname, '..', 'subprocess-host', 'child.mjs')
 const head = 'name = "kit"\nversion = "1.0.0"\n'
 const kit = {
   'extension.toml': `${head}[resources]\nskills = ["skills"]\nagents = ["agents"]\n`,

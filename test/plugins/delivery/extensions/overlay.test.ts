@@ -38,7 +38,7 @@ const plugins = [
   windowManager,
   extensions,
 ]
-const CHILD = path.join(import.meta.dirname, 'subprocess', 'child.mjs')
+const CHILD = path.join(import.meta.dirname, '..', 'subprocess-host', 'child.mjs')
 const HASH = 'a'.repeat(64)
 
 /** An extension with a skill, an agent and a process that publishes the layout of its argument. */

@@ -13,7 +13,7 @@ import { openScene } from '../hooks/scene.js'
 import { type Bench, bench } from './bench.js'
 import { completed } from './fake-sessions.js'
 
-const CHILD = path.resolve(import.meta.dirname, '../../delivery/extensions/subprocess/child.mjs')
+const CHILD = path.resolve(import.meta.dirname, '../../delivery/subprocess-host/child.mjs')
 const DONE = 'ext.acme.builds.done'
 
 type Acme = PluginKernel<{ automation: typeof Automation }>

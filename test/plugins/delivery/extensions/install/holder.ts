@@ -8,7 +8,7 @@ import { Installer, type InstallerOptions } from '../../../../../plugins/deliver
 import { installMigrations } from '../../../../../plugins/delivery/extensions/install/provenance.js'
 import { AllowUnverified } from '../../../../../plugins/delivery/extensions/install/trust.js'
 import type { InstallerKernel } from '../../../../../plugins/delivery/extensions/needs.js'
-import { sourceTable } from '../../../../../plugins/delivery/extensions/subprocess/snapshots.js'
+import { sourceTable } from '../../../../../plugins/delivery/subprocess-host/snapshots.js'
 import { Events } from '../../../../../plugins/platform/events/api.js'
 import { Processes } from '../../../../../plugins/platform/processes/api.js'
 

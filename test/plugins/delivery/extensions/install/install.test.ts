@@ -31,11 +31,15 @@ async function cross(to: string): Promise<void> {
 }
 const placed: string[] = []
 const purged: string[] = []
+const forgotten: string[] = []
 const running = await scene({
   allowUnverified: () => policy,
   disabling: async () => refusal,
   purge: async name => {
     purged.push(name)
+  },
+  forget: (_, name, purge) => {
+    forgotten.push(purge ? `${name}, purged` : name)
   },
   placed: async name => {
     placed.push(name)
@@ -238,22 +242,13 @@ test('a batch stops at the first failure and keeps earlier installs', async () =
   )
 })
 
-test('a removal is refused by its dependents; else its folder is deleted, and its records only by purge', async () => {
-  const { db, records } = holder.kernel
-  const source = { kind: 'extension', id: 'demo' }
-  const record = (id: string, from: { kind: string; id: string }) => ({ id, actor: { ...operator, source: from } })
-  await db.tx(t => {
-    for (const { id, actor } of [record('own', source), record('system', operator.source)])
-      records.put(t, actor, { kind: 'thing', id, scope: { kind: 'global' }, spec: {} })
-  })
-  const ids = () => records.list({ kind: 'thing' }).map(({ id }) => id)
+test('a removal is refused by its dependents; else its folder is deleted, and what it stored only by purge', async () => {
   refusal = new Fault('extension_in_use', 409, 'activation act_1 depends on it')
   assert.is((await faultFrom(installer.remove('demo', {}, operator))).code, 'extension_in_use')
   assert.is(installer.provenance('demo')?.version, '3.0.0')
   refusal = undefined
   await installer.remove('demo', {}, operator)
-  assert.equal(ids(), ['own', 'system'])
-  assert.equal(purged, [])
+  assert.equal([purged.splice(0), forgotten.splice(0)], [[], ['demo']])
   assert.is(installer.provenance('demo'), undefined)
   assert.is((await faultFrom(installer.remove('demo', {}, operator))).status, 404)
   for (const name of ['..', '.staging', '', 'a/b']) {
@@ -262,8 +257,7 @@ test('a removal is refused by its dependents; else its folder is deleted, and it
   await installer.install({ path: demo }, operator)
   await seen()
   await installer.remove('demo', { purge: true }, operator)
-  assert.equal(ids(), ['system'])
-  assert.equal(purged, ['demo'])
+  assert.equal([purged, forgotten], [['demo'], ['demo, purged']])
   assert.equal(await seen(), [['extension.removed', { name: 'demo', purged: true }]])
 })
 

@@ -3,7 +3,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Ngircd } from '../../../../harness/chat-servers.js'
 import { Person } from '../../../../packages/bridge-irc/person.js'
-import { until } from '../../../delivery/extensions/subprocess/scene.js'
+import { until } from '../../../delivery/subprocess-host/scene.js'
 import { adapterFiles, FakeHost, managedInstance, type Scene, scene } from './scene.js'
 
 let svc: Scene

@@ -3,7 +3,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { BridgeProvider, DeliveryRequest, DeliveryResult } from '../../../../../plugins/reach/bridges/api.js'
 import { BridgeErrors } from '../../../../../plugins/reach/bridges/api.js'
-import { until } from '../../../delivery/extensions/subprocess/scene.js'
+import { until } from '../../../delivery/subprocess-host/scene.js'
 import { FakeHost, managedInstance, type Scene, scene } from './scene.js'
 
 let svc: Scene

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { VirtualClock } from '../../../../../testing/virtual-clock.js'
+import { VirtualClock } from '../../../../testing/virtual-clock.js'
 import { type Making, type Scene, scene, until } from './scene.js'
 
 let world: Scene

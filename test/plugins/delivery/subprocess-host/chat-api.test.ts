@@ -4,9 +4,9 @@ import { realpath, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { agents, audit, mcp, providers, sessions, vault, workspaces } from '../../../../../plugins/index.js'
-import { AGENT, eventually } from '../../../../fixtures/session-world.js'
-import { type Reply, temporaryFolder } from '../../../../harness/kernel.js'
+import { agents, audit, mcp, providers, sessions, vault, workspaces } from '../../../../plugins/index.js'
+import { AGENT, eventually } from '../../../fixtures/session-world.js'
+import { type Reply, temporaryFolder } from '../../../harness/kernel.js'
 import { type Made, type Scene, scene } from './scene.js'
 
 const METHODS = [

@@ -1,50 +1,35 @@
-import { command } from '../../../../kernel/kit/commands/command-line.js'
-import { Serial } from '../../../../kernel/kit/serial.js'
-import { messageOf } from '../../../../kernel/plugin.js'
-import { durationMs } from '../../../../schemas/duration.js'
+import { command } from '../../../kernel/kit/commands/command-line.js'
+import { Serial } from '../../../kernel/kit/serial.js'
+import { messageOf } from '../../../kernel/plugin.js'
+import { durationMs } from '../../../schemas/duration.js'
 import {
   type CallOptions,
   type ControlLaunch,
   type ControlProcess,
+  ExtensionErrors,
+  type Grants,
+  grantsOf,
   HOOK_METHOD,
   type InstalledExtension,
-} from '../api.js'
-import { ExtensionErrors } from '../errors.js'
-import type { LogRing } from '../load/log-ring.js'
-import type { ExtensionRuntime, RuntimeHealth } from '../load/runtime.js'
-import type { Consent } from '../manifest/permissions.js'
-import type { SubprocessKernel } from '../needs.js'
+  type LogRing,
+} from '../extensions/api.js'
+import { publisher, sourceOf } from './actors.js'
+import type { ExtensionRuntime, RuntimeContext, RuntimeHealth } from './api.js'
 import { NoAnswer, NotSent } from './connection.js'
 import { controlled } from './control.js'
 import { ExtensionCrashLoop } from './events.js'
-import { type Grants, grantsOf, publisher, sourceOf } from './grants.js'
 import type { Times } from './handshake.js'
 import { HostApi } from './host-api.js'
 import { Instance } from './instance.js'
+import type { K } from './needs.js'
 import { Provisions } from './provisions.js'
 import { type SubprocessLimits, SubprocessSettings } from './settings.js'
 import { Snapshots } from './snapshots.js'
 import { after, backoffMs, MAX_FAILURES, type SupervisionEvent, type SupervisionState } from './states.js'
 
 /** Dependencies of the processes of extensions. */
-export interface SubprocessHost
-  extends Pick<
-    SubprocessKernel,
-    'clock' | 'ids' | 'log' | 'db' | 'records' | 'env' | 'needs' | 'collect' | 'name' | 'home'
-  > {
+export interface ProcessHost extends Pick<K, 'clock' | 'ids' | 'log' | 'db' | 'records' | 'env' | 'needs' | 'collect'> {
   readonly limits: SubprocessLimits
-}
-
-/** Properties of one instance of an extension. */
-export interface RuntimeContext {
-  /** Log for its output and events. */
-  readonly logs: LogRing
-  /** References that the operator bound to secret variables, which override the manifest. */
-  readonly bound?: () => Readonly<Record<string, string>>
-  /** The operator's consents to a marketplace extension. */
-  readonly consents?: () => readonly Consent[]
-  /** Whether its process runs in a sandbox. */
-  readonly confined?: () => boolean
 }
 
 type Details = { readonly reason: string; readonly until?: number }
@@ -75,7 +60,7 @@ export class SubprocessRuntime implements ExtensionRuntime {
   readonly #changes = new Serial()
 
   constructor(
-    private readonly host: SubprocessHost,
+    private readonly host: ProcessHost,
     private readonly extension: InstalledExtension,
     private readonly context: RuntimeContext,
   ) {

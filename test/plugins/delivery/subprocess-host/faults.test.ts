@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { VirtualClock } from '../../../../../testing/virtual-clock.js'
+import { VirtualClock } from '../../../../testing/virtual-clock.js'
 import { type Made, type Making, type Scene, scene, until } from './scene.js'
 
 let world: Scene

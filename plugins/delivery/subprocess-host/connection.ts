@@ -1,9 +1,9 @@
 import type { Readable, Writable } from 'node:stream'
-import { Serial } from '../../../../kernel/kit/serial.js'
-import { parseJson } from '../../../../kernel/kit/text.js'
-import { type Clock, messageOf } from '../../../../kernel/plugin.js'
-import { readLines } from '../../../platform/processes/api.js'
-import { RateLimiter } from '../../../platform/resources/api.js'
+import { Serial } from '../../../kernel/kit/serial.js'
+import { parseJson } from '../../../kernel/kit/text.js'
+import { type Clock, messageOf } from '../../../kernel/plugin.js'
+import { readLines } from '../../platform/processes/api.js'
+import { RateLimiter } from '../../platform/resources/api.js'
 import { RpcError, rpcError } from './rpc-error.js'
 
 /** Limits for one process, beyond which it counts as broken; bytes, counts, milliseconds. */

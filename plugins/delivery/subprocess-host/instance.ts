@@ -1,19 +1,17 @@
-import { clip } from '../../../../kernel/kit/text.js'
-import { messageOf, onBehalfOf, turn, within } from '../../../../kernel/plugin.js'
-import { DEFAULT_PROFILE, spawnConfined } from '../../../access/sandboxes/api.js'
-import type { ProcessHandle } from '../../../platform/processes/api.js'
-import type { InstalledExtension } from '../api.js'
-import { ExtensionErrors } from '../errors.js'
-import type { LogRing } from '../load/log-ring.js'
+import { clip } from '../../../kernel/kit/text.js'
+import { messageOf, onBehalfOf, turn, within } from '../../../kernel/plugin.js'
+import { DEFAULT_PROFILE, spawnConfined } from '../../access/sandboxes/api.js'
+import type { ProcessHandle } from '../../platform/processes/api.js'
+import { ExtensionErrors, type Grants, type InstalledExtension, type LogRing } from '../extensions/api.js'
+import { caller, publisher, sourceOf } from './actors.js'
+import type { RuntimeContext } from './api.js'
 import { Connection } from './connection.js'
-import { makeDataFolder } from './data-folder.js'
 import { launchOf, secretOf } from './environment.js'
-import { caller, type Grants, publisher, sourceOf } from './grants.js'
 import { checkReply, greeting, type Handshake, type Times } from './handshake.js'
 import type { HostApi } from './host-api.js'
 import type { Provisions } from './provisions.js'
 import { rpcError } from './rpc-error.js'
-import type { RuntimeContext, SubprocessHost } from './runtime.js'
+import type { ProcessHost } from './runtime.js'
 import { Snapshots } from './snapshots.js'
 
 /** Milliseconds for the last output of a process to arrive. */
@@ -24,7 +22,7 @@ const LOG_A_TURN = 4096
 
 /** Parameters of an instance. */
 export interface InstanceStart {
-  readonly host: SubprocessHost
+  readonly host: ProcessHost
   readonly extension: InstalledExtension
   readonly context: RuntimeContext
   readonly grants: Grants
@@ -82,7 +80,7 @@ export class Instance {
     const launch = await launchOf(host, extension.manifest, extension.root, start.context.bound?.(), extension.key)
     const provided = await start.provisions.membersFor(extension)
     const isConfined = start.context.confined?.() ?? false
-    const data = await makeDataFolder(host, extension.key)
+    const data = await start.context.storage.folder()
     const secrets = [...launch.secrets, ...provided.secrets]
     const nonce = host.ids.hex(16)
     if (start.isControl) logs.alsoHide(secrets)
@@ -228,7 +226,7 @@ export class Instance {
   }
 
   #answer(method: string, params: unknown): Promise<unknown> {
-    const { extension, grants, api } = this.start
+    const { extension, grants, api, context } = this.start
     if (!this.#handshake) throw rpcError('not_initialized', 'answer initialize first')
     const { permissions } = this.#handshake.accepted_capabilities
     const who = {
@@ -236,6 +234,7 @@ export class Instance {
       permissions,
       publisher: publisher(extension.key, grants, this.nonce, extension.workspace),
       caller: caller(extension.key),
+      storage: context.storage,
       signal: this.#ending.signal,
       notify: (method: string, params: unknown) => this.#connection.notify(method, params),
       secret: (name: string) => this.#secret(name),

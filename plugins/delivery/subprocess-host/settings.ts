@@ -1,7 +1,7 @@
 import * as v from 'valibot'
-import type { Setting } from '../../../../kernel/plugin.js'
-import { Duration } from '../../../../schemas/duration.js'
-import { RateLimit } from '../../../platform/resources/api.js'
+import type { Setting } from '../../../kernel/plugin.js'
+import { Duration } from '../../../schemas/duration.js'
+import { RateLimit } from '../../platform/resources/api.js'
 
 const setting = <T>(path: string, schema: v.GenericSchema<unknown, T>, value: T): Setting<T> => ({
   path,

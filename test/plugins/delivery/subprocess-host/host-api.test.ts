@@ -1,9 +1,9 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { hostMethods } from '../../../../../plugins/delivery/extensions/manifest/permissions.js'
-import { grantsOf } from '../../../../../plugins/delivery/extensions/subprocess/grants.js'
-import { agents, automation, providers, sessions, workspaces } from '../../../../../plugins/index.js'
-import { VirtualClock } from '../../../../../testing/virtual-clock.js'
+import { grantsOf } from '../../../../plugins/delivery/extensions/consent/grants.js'
+import { hostMethods } from '../../../../plugins/delivery/extensions/manifest/permissions.js'
+import { agents, automation, providers, sessions, workspaces } from '../../../../plugins/index.js'
+import { VirtualClock } from '../../../../testing/virtual-clock.js'
 import { type Made, type Making, type Scene, scene } from './scene.js'
 
 let world: Scene

@@ -1,18 +1,15 @@
 import * as v from 'valibot'
-import { clip } from '../../../../kernel/kit/text.js'
-import { type Actor, Fault, messageOf, type RecordScope } from '../../../../kernel/plugin.js'
-import { RateLimiter } from '../../../platform/resources/api.js'
-import type { HostCall } from '../api.js'
-import { isLink } from '../identity.js'
-import { type HostMethod, hostMethods } from '../manifest/permissions.js'
+import { clip } from '../../../kernel/kit/text.js'
+import { type Actor, Fault, messageOf, type RecordScope } from '../../../kernel/plugin.js'
+import { RateLimiter } from '../../platform/resources/api.js'
+import { type HostCall, type HostMethod, hostMethods, isLink, StateParams } from '../extensions/api.js'
 import { checkedParams, type HostCaller } from './host-call.js'
 import { filesOf, formOf, type PromptFile } from './prompt-files.js'
 import type { Provisions } from './provisions.js'
 import { RpcError, rpcError } from './rpc-error.js'
-import type { SubprocessHost } from './runtime.js'
+import type { ProcessHost } from './runtime.js'
 import { SessionFeed } from './session-feed.js'
 import { type Snapshot, Snapshots } from './snapshots.js'
-import { ExtensionState } from './state.js'
 
 /** Rate limit of the Host API: a burst, and 10 calls/s sustained. */
 const CALLS = { requests: 20, window: '2s', queue: 0 }
@@ -64,23 +61,32 @@ export class HostApi {
     'sessions/subscribe': (by, params) =>
       this.#feed.subscribe(by, params, session => this.#route(by, 'sessions/status', session)),
     'sessions/unsubscribe': (by, params) => this.#feed.unsubscribe(by, params),
-    'state/get': ({ extension }, params) => this.#state.get(extension.key, params),
-    'state/list': ({ extension }, params) => this.#state.list(extension.key, params),
-    'state/put': ({ extension }, params) => this.#state.put(extension.key, params),
-    'state/delete': ({ extension }, params) => this.#state.delete(extension.key, params),
+    'state/get': async ({ storage }, params) => {
+      const { key } = checkedParams(StateParams.key, params)
+      const value = await storage.get(key)
+      return { key, found: value !== undefined, value: value ?? null }
+    },
+    'state/list': ({ storage }, params) => storage.list(checkedParams(StateParams.list, params)),
+    'state/put': async ({ storage }, params) => {
+      const { key, value } = checkedParams(StateParams.put, params)
+      await storage.put(key, value)
+      return { key, bytes: Buffer.byteLength(key) + Buffer.byteLength(JSON.stringify(value)) }
+    },
+    'state/delete': async ({ storage }, params) => {
+      const { key } = checkedParams(StateParams.key, params)
+      return { deleted: await storage.delete(key) }
+    },
     'secrets/get': (by, params) => this.#secret(by, params),
   }
   readonly #feed: SessionFeed
-  readonly #state: ExtensionState
 
   constructor(
-    private readonly host: SubprocessHost,
+    private readonly host: ProcessHost,
     private readonly provisions: Pick<Provisions, 'methodOf'>,
   ) {
     this.#calls = new RateLimiter(CALLS, host.clock)
     this.#snapshots = new RateLimiter(host.limits.snapshotRate, host.clock)
     this.#feed = new SessionFeed(host)
-    this.#state = new ExtensionState(host)
   }
 
   /** Result of a call. @throws RpcError */

@@ -1,33 +1,26 @@
 import { cp, realpath, rm } from 'node:fs/promises'
 import path from 'node:path'
 import * as v from 'valibot'
-import { Callers } from '../../../../../kernel/platform.js'
-import { definePlugin, Host, kind, maybe, Requests } from '../../../../../kernel/plugin.js'
-import { Confinement } from '../../../../../plugins/access/sandboxes/api.js'
-import type { InstalledExtension } from '../../../../../plugins/delivery/extensions/api.js'
-import { keyOf } from '../../../../../plugins/delivery/extensions/identity.js'
-import { LogRing } from '../../../../../plugins/delivery/extensions/load/log-ring.js'
+import { definePlugin, kind } from '../../../../kernel/plugin.js'
+import type { InstalledExtension } from '../../../../plugins/delivery/extensions/api.js'
+import { keyOf } from '../../../../plugins/delivery/extensions/identity.js'
+import { LogRing } from '../../../../plugins/delivery/extensions/load/log-ring.js'
 import {
   type Manifest,
   parseManifest,
   type SourceTier,
-} from '../../../../../plugins/delivery/extensions/manifest/manifest.js'
-import {
-  ExtensionCrashLoop,
-  type SubprocessHost,
-  type SubprocessKernel,
-  SubprocessRuntime,
-  SubprocessSettings,
-  subprocessHost,
-} from '../../../../../plugins/delivery/extensions/subprocess/index.js'
-import { sourceTable } from '../../../../../plugins/delivery/extensions/subprocess/snapshots.js'
-import { stateMigration } from '../../../../../plugins/delivery/extensions/tables.js'
-import daemon from '../../../../../plugins/desk/daemon/index.js'
-import { Events } from '../../../../../plugins/platform/events/api.js'
-import { Processes } from '../../../../../plugins/platform/processes/api.js'
-import resources from '../../../../../plugins/platform/resources/index.js'
-import { Sessions } from '../../../../../plugins/work/sessions/api.js'
-import { type BootOptions, boot, type TestKernel, temporaryFolder } from '../../../../harness/kernel.js'
+} from '../../../../plugins/delivery/extensions/manifest/manifest.js'
+import { storageOf } from '../../../../plugins/delivery/extensions/storage/storage.js'
+import { stateMigration } from '../../../../plugins/delivery/extensions/tables.js'
+import { ExtensionCrashLoop } from '../../../../plugins/delivery/subprocess-host/events.js'
+import { type K, needs } from '../../../../plugins/delivery/subprocess-host/needs.js'
+import { type ProcessHost, SubprocessRuntime } from '../../../../plugins/delivery/subprocess-host/runtime.js'
+import { SubprocessHostService } from '../../../../plugins/delivery/subprocess-host/service.js'
+import { SubprocessSettings } from '../../../../plugins/delivery/subprocess-host/settings.js'
+import { sourceTable } from '../../../../plugins/delivery/subprocess-host/snapshots.js'
+import daemon from '../../../../plugins/desk/daemon/index.js'
+import resources from '../../../../plugins/platform/resources/index.js'
+import { type BootOptions, boot, type TestKernel, temporaryFolder } from '../../../harness/kernel.js'
 
 const CHILD = path.join(import.meta.dirname, 'child.mjs')
 
@@ -47,7 +40,7 @@ export interface Making {
   readonly permissions?: readonly string[]
   readonly publish?: { readonly families: readonly string[]; readonly max_scope?: string }
   readonly subprocess?: Readonly<Record<string, unknown>>
-  readonly limits?: Partial<SubprocessHost['limits']>
+  readonly limits?: Partial<ProcessHost['limits']>
   readonly workspace?: string
 }
 
@@ -56,7 +49,7 @@ export type Answer = any
 
 export interface Scene {
   readonly host: TestKernel
-  readonly kernel: SubprocessKernel
+  readonly kernel: K
   /** An extension of its own folder whose process is child.mjs. */
   make(making?: Making): Promise<Made>
   /** An extension that lies in this folder. */
@@ -79,18 +72,14 @@ export interface Made {
 
 /** A kernel with a plugin in the place of the one that hosts extensions. */
 export async function scene(options: Partial<BootOptions> = {}): Promise<Scene> {
-  let kernel: SubprocessKernel | undefined
+  let kernel: K | undefined
   const owner = definePlugin({
     name: 'extensions',
     version: '1.0.0',
-    requires: {
-      ...{ host: Host, request: Requests, callers: Callers, events: Events, processes: Processes },
-      sandboxes: maybe(Confinement),
-      sessions: maybe(Sessions),
-    },
+    requires: needs,
     service: async () =>
       class {
-        constructor(own: SubprocessKernel) {
+        constructor(own: K) {
           kernel = own
         }
       },
@@ -119,9 +108,12 @@ export async function scene(options: Partial<BootOptions> = {}): Promise<Scene> 
       digest: '',
       ...(workspace ? { workspace } : {}),
     }
-    const base = subprocessHost(kernel as unknown as SubprocessKernel)
+    const own = kernel as unknown as K
+    const { host: base } = new SubprocessHostService(own)
     const logs = new LogRing('epoch', base.clock)
-    const runtime = new SubprocessRuntime({ ...base, limits: { ...base.limits, ...limits } }, extension, { logs })
+    const storage = storageOf(own, extension.key)
+    const changed = { ...base, limits: { ...base.limits, ...limits } }
+    const runtime = new SubprocessRuntime(changed, extension, { logs, storage })
     made.push(runtime)
     const tell = (action: string, more: object = {}) => runtime.call('tools/call', { do: action, ...more })
     const said = () =>
@@ -133,7 +125,7 @@ export async function scene(options: Partial<BootOptions> = {}): Promise<Scene> 
   }
   return {
     host,
-    kernel: kernel as unknown as SubprocessKernel,
+    kernel: kernel as unknown as K,
     run,
     async make(making = {}) {
       const root = await realpath(await temporaryFolder('extension'))

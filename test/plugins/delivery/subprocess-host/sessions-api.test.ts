@@ -4,9 +4,9 @@ import { realpath, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { agents, mcp, providers, sandboxes, sessions, workspaces } from '../../../../../plugins/index.js'
-import { AGENT, eventually } from '../../../../fixtures/session-world.js'
-import { type Reply, temporaryFolder } from '../../../../harness/kernel.js'
+import { agents, mcp, providers, sandboxes, sessions, workspaces } from '../../../../plugins/index.js'
+import { AGENT, eventually } from '../../../fixtures/session-world.js'
+import { type Reply, temporaryFolder } from '../../../harness/kernel.js'
 import { type Made, type Scene, scene } from './scene.js'
 
 const METHODS = ['sandbox/list', 'sandbox/info', 'sandbox/exec', 'clarify/ask', 'sessions/create', 'sessions/prompt']

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
-import { issueLine } from '../../../../kernel/kit/issue-text.js'
-import type { Actor } from '../../../../kernel/plugin.js'
-import type { InstalledExtension } from '../api.js'
+import { issueLine } from '../../../kernel/kit/issue-text.js'
+import type { Actor } from '../../../kernel/plugin.js'
+import type { ExtensionStorage, InstalledExtension } from '../extensions/api.js'
 import { rpcError } from './rpc-error.js'
 
 /** The calling process. */
@@ -13,6 +13,7 @@ export interface HostCaller {
   readonly publisher: Actor
   /** The actor for everything else. */
   readonly caller: Actor
+  readonly storage: ExtensionStorage
   /** Aborts when the process is stopped. */
   readonly signal: AbortSignal
   /** Sends a notification; resolves when the pipe accepted it. */

@@ -1,13 +1,13 @@
-import type { CallOptions, ControlLaunch, ControlProcess } from '../api.js'
-
-/** A log line of an extension or about it, with secrets redacted. */
-export interface LogEntry {
-  /** From 1, without gaps within an epoch. */
-  readonly sequence: number
-  /** Epoch milliseconds. */
-  readonly at: number
-  readonly message: string
-}
+import { type Actor, type Party, type Tx, token } from '../../../kernel/plugin.js'
+import type {
+  CallOptions,
+  Consent,
+  ControlLaunch,
+  ControlProcess,
+  ExtensionStorage,
+  InstalledExtension,
+  LogRing,
+} from '../extensions/api.js'
 
 /** State of an extension's process at the last check. */
 export interface RuntimeHealth {
@@ -53,3 +53,27 @@ export interface ExtensionRuntime {
   /** Calls the listener on every later change of {@link health}; returns a function that unsubscribes. */
   onChange(listener: () => void): () => void
 }
+
+/** Properties of one instance of an extension. */
+export interface RuntimeContext {
+  /** Log for its output and events. */
+  readonly logs: LogRing
+  readonly storage: ExtensionStorage
+  /** References that the operator bound to secret variables, which override the manifest. */
+  readonly bound?: () => Readonly<Record<string, string>>
+  /** The operator's consents to a marketplace extension. */
+  readonly consents?: () => readonly Consent[]
+  /** Whether its process runs in a sandbox. */
+  readonly confined?: () => boolean
+}
+
+export interface SubprocessHostApi {
+  /** Creates the process of an extension with `[subprocess]`; one that is linked to a workspace publishes only there. */
+  runtimeOf(extension: InstalledExtension, context: RuntimeContext): ExtensionRuntime
+  /** Whether the process has to run now: one of its provisions is needed, or it has none. */
+  isNeeded(extension: InstalledExtension): boolean
+  /** Deletes the records of a source, of kinds granted to the actor, and deactivates its publisher; guards may refuse. */
+  reset(t: Tx, actor: Actor, source: Party): void
+}
+
+export const SubprocessHost = token<SubprocessHostApi>('subprocess-host@1')

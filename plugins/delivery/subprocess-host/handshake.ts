@@ -1,8 +1,6 @@
 import * as v from 'valibot'
-import { issueLine } from '../../../../kernel/kit/issue-text.js'
-import type { InstalledExtension } from '../api.js'
-import { type Provision, provisions } from '../manifest/manifest.js'
-import type { Grants } from './grants.js'
+import { issueLine } from '../../../kernel/kit/issue-text.js'
+import { type Grants, type InstalledExtension, type Provision, provisions } from '../extensions/api.js'
 
 export const PROTOCOL_VERSIONS = ['1']
 /** Methods that every process implements. */

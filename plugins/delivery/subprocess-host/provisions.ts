@@ -1,13 +1,14 @@
-import { type Contribution, faultOf, messageOf, type PluginKernel } from '../../../../kernel/plugin.js'
+import { type Contribution, faultOf, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
 import {
   type HostCall,
   type InstalledExtension,
+  ownedProvisions,
   type ProcessNews,
   type ProvidedMembers,
+  type Provision,
   type ProvisionOwner,
   ProvisionOwners,
-} from '../api.js'
-import { ownedProvisions, type Provision } from '../manifest/manifest.js'
+} from '../extensions/api.js'
 
 /** The provisions of processes, as their owning plugins contribute them. */
 export class Provisions {

@@ -6,7 +6,7 @@ import {
   type SupervisionEvent,
   type SupervisionStatus,
   transitions,
-} from '../../../../../plugins/delivery/extensions/subprocess/states.js'
+} from '../../../../plugins/delivery/subprocess-host/states.js'
 
 const statuses = Object.keys(transitions) as SupervisionStatus[]
 const events = [...new Set(statuses.flatMap(status => Object.keys(transitions[status])))] as SupervisionEvent[]

@@ -1,10 +1,10 @@
 import * as v from 'valibot'
-import { clip } from '../../../../kernel/kit/text.js'
-import { messageOf, turn } from '../../../../kernel/plugin.js'
-import type { SessionsApi } from '../../../work/sessions/api.js'
+import { clip } from '../../../kernel/kit/text.js'
+import { messageOf, turn } from '../../../kernel/plugin.js'
+import type { SessionsApi } from '../../work/sessions/api.js'
 import { checkedParams, type HostCaller } from './host-call.js'
 import { rpcError } from './rpc-error.js'
-import type { SubprocessHost } from './runtime.js'
+import type { ProcessHost } from './runtime.js'
 
 /** Subscriptions per process. */
 const MAX_SUBSCRIPTIONS = 64
@@ -48,7 +48,7 @@ interface Subscription {
 export class SessionFeed {
   readonly #subscriptions = new Map<string, Subscription>()
 
-  constructor(private readonly host: SubprocessHost) {}
+  constructor(private readonly host: ProcessHost) {}
 
   /** @param check throws if the caller may not read the session */
   async subscribe(by: HostCaller, params: object, check: (params: object) => Promise<unknown>): Promise<unknown> {

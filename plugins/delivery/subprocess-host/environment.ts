@@ -1,13 +1,10 @@
 import path from 'node:path'
-import { resolveSecret } from '../../../../kernel/kit/secret-ref.js'
-import { faultOf, messageOf, type PluginKernel } from '../../../../kernel/plugin.js'
-import { vaultPath } from '../../../access/vault/api.js'
-import { ISOLATED, looksSecret, searchPath } from '../../../agents/providers/api.js'
-import { isWithheld } from '../../../platform/processes/api.js'
-import { ExtensionErrors } from '../errors.js'
-import type { Manifest } from '../manifest/manifest.js'
-import { resolveInside } from '../manifest/paths.js'
-import { secretReference } from '../secret-path.js'
+import { resolveSecret } from '../../../kernel/kit/secret-ref.js'
+import { faultOf, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
+import { vaultPath } from '../../access/vault/api.js'
+import { ISOLATED, looksSecret, searchPath } from '../../agents/providers/api.js'
+import { isWithheld } from '../../platform/processes/api.js'
+import { askedFor, askerOf, ExtensionErrors, type Manifest, resolveInside, secretReference } from '../extensions/api.js'
 
 /** Parameters of a process start. */
 export interface Launch {
@@ -24,7 +21,7 @@ export interface Launch {
  * @throws Fault `extension_launch_invalid`, `extension_path_escape`
  */
 export async function launchOf(
-  host: Pick<PluginKernel, 'collect' | 'env' | 'name'>,
+  host: Pick<PluginKernel, 'collect' | 'env'>,
   manifest: Manifest,
   root: string,
   bound: Readonly<Record<string, string>> = {},
@@ -85,7 +82,7 @@ export async function launchOf(
  * @throws Fault `extension_launch_invalid` for a variable that the manifest does not declare or that cannot be read
  */
 export async function secretOf(
-  host: Pick<PluginKernel, 'collect' | 'name'>,
+  host: Pick<PluginKernel, 'collect'>,
   manifest: Manifest,
   name: string,
   bound: Readonly<Record<string, string>> = {},
@@ -93,7 +90,7 @@ export async function secretOf(
 ): Promise<string | undefined> {
   const { secret_env: declared = {} } = manifest.subprocess ?? {}
   // The asker limits the access to the extension's own secrets, whatever the manifest names.
-  const asker = { collect: host.collect, name: `${host.name}/${manifest.name}` }
+  const asker = askerOf(host, manifest)
   const isDeclared = Object.hasOwn(declared, name)
   if (!isDeclared && !askedFor(manifest).includes(name))
     throw ExtensionErrors.extension_launch_invalid(
@@ -112,13 +109,6 @@ export async function secretOf(
 
 /** Faults of a secret without a value. */
 const LACKING: readonly string[] = ['secret_missing', 'secret_resolver_missing']
-
-/** Variables in `requires_env` of the extension and its tools that the manifest does not set itself. */
-export function askedFor({ requires_env, tools, subprocess }: Manifest): string[] {
-  const all = new Set([...requires_env, ...tools.flatMap(tool => tool.requires_env)])
-  const filled = { ...subprocess?.env, ...subprocess?.secret_env }
-  return [...all].filter(name => !Object.hasOwn(filled, name))
-}
 
 /** A bare name is found in the PATH; all other commands are in the extension. */
 async function programOf(command: string, root: string): Promise<string> {

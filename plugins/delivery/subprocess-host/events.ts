@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { event } from '../../../../kernel/plugin.js'
+import { event } from '../../../kernel/plugin.js'
 
 /** The process of an extension failed too often in a row and is not restarted automatically. */
 export const ExtensionCrashLoop = event(

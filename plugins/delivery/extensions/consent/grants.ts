@@ -1,8 +1,5 @@
-import type { Actor, Party } from '../../../../kernel/plugin.js'
-import type { InstalledExtension } from '../api.js'
-import { publishFamilies, type SourceTier } from '../manifest/manifest.js'
+import { type Manifest, publishFamilies, type SourceTier } from '../manifest/manifest.js'
 import { type Consent, hostMethods } from '../manifest/permissions.js'
-import type { SubprocessLimits } from './settings.js'
 
 /**
  * Consents of every marketplace extension: reading, and its own data. Extensions of other tiers get the consents that they
@@ -25,7 +22,7 @@ export const CONSENTABLE = ['bridge.read', 'bridge.write', 'session.write'] as c
 export type Consentable = (typeof CONSENTABLE)[number]
 
 /** Requested consents out of {@link CONSENTABLE}. */
-export function consentableOf({ permissions }: Pick<InstalledExtension['manifest'], 'permissions'>): Consentable[] {
+export function consentableOf({ permissions }: Pick<Manifest, 'permissions'>): Consentable[] {
   const consents = new Set(permissions.requires.map(method => hostMethods.get(method)?.consent))
   return CONSENTABLE.filter(consent => consents.has(consent))
 }
@@ -54,8 +51,8 @@ const TIER_SCOPES: { readonly [T in SourceTier]: Scope } = {
  * Requested methods, limited by tier and consents; requested kinds that the operator allows, in the narrowest scope.
  */
 export function grantsOf(
-  { manifest, tier }: Pick<InstalledExtension, 'manifest' | 'tier'>,
-  { allowedKinds, maxScope }: Pick<SubprocessLimits, 'allowedKinds' | 'maxScope'>,
+  { manifest, tier }: { readonly manifest: Manifest; readonly tier: SourceTier },
+  { allowedKinds, maxScope }: { readonly allowedKinds: readonly string[]; readonly maxScope: string },
   consents: readonly Consent[] = [],
 ): Grants {
   const declared = [...new Set(manifest.permissions.requires)]
@@ -76,38 +73,5 @@ export function grantsOf(
     kinds,
     scopes: kinds.length === 0 ? [] : narrow ? ['workspace'] : ['global', 'workspace'],
     dropped: declared.filter(method => !allowed(method)),
-  }
-}
-
-/** Source of an extension's records. */
-export const sourceOf = (key: string): Party => ({ kind: 'extension', id: key })
-
-/** The actor for an extension's own records, through the process with this nonce. */
-export function publisher(key: string, grants: Grants, nonce: string, workspace?: string): Actor {
-  const source = sourceOf(key)
-  return {
-    kind: 'extension',
-    id: key,
-    owner: source,
-    source,
-    origin: 'extension',
-    nonce,
-    grantedKinds: grants.kinds,
-    grantedScopes: grants.scopes,
-    ...(workspace === undefined ? {} : { maxScope: { kind: 'workspace', id: workspace } }),
-  }
-}
-
-/**
- * The actor for all other calls of an extension. The extension owns the records it creates, but their source is that of
- * requests, so that an operator can change them.
- */
-export function caller(key: string): Actor {
-  return {
-    kind: 'daemon',
-    id: `extension.${key}`,
-    owner: sourceOf(key),
-    source: { kind: 'daemon', id: 'system' },
-    origin: 'extension',
   }
 }

@@ -7,7 +7,7 @@ import {
   type PluginKernel,
   type RecordWrite,
   type Tx,
-} from '../../../../kernel/plugin.js'
+} from '../../../kernel/plugin.js'
 
 const MAX_RECORDS = 256
 const MAX_BYTES = 2 * 1024 * 1024
