@@ -17,6 +17,7 @@ import skills from './agents/skills/index.js'
 import bundles from './delivery/bundles/index.js'
 import extensions from './delivery/extensions/index.js'
 import { markInTree } from './delivery/extensions/load/wrapped.js'
+import installer from './delivery/installer/index.js'
 import marketplace from './delivery/marketplace/index.js'
 import storage from './delivery/storage/index.js'
 import subprocessHost from './delivery/subprocess-host/index.js'
@@ -80,6 +81,7 @@ export {
   heartbeats,
   hooks,
   identity,
+  installer,
   journals,
   marketplace,
   mcp,
@@ -151,6 +153,7 @@ export const inTree: readonly Plugin[] = [
   sandboxes,
   automation,
   tasks,
+  installer,
   subprocessHost,
   extensions,
   storage,

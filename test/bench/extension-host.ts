@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { createKernel, type Kernel } from '../../kernel/index.js'
-import { base, daemon, extensions, resources, subprocessHost, workspaces } from '../../plugins/index.js'
+import { base, daemon, extensions, installer, resources, subprocessHost, workspaces } from '../../plugins/index.js'
 import { resources as handles, settled } from '../../testing/traces.js'
 import { answer } from './child.js'
 import { manifest, moduleOf, NAME } from './extension-module.js'
@@ -40,7 +40,7 @@ const handlers = {
     await mkdir(folder, { recursive: true })
     const files = { 'extension.toml': manifest, 'main.js': moduleOf(0) }
     for (const [name, text] of Object.entries(files)) await writeFile(path.join(folder, name), text)
-    const plugins = [...base, daemon, resources, workspaces, subprocessHost, extensions]
+    const plugins = [...base, daemon, resources, workspaces, installer, subprocessHost, extensions]
     kernel = await createKernel({ home, plugins, env: process.env, listen: ['socket'] })
     for (;;) {
       const { extensions: all } = (await ask('GET', '/api/extensions')) as { extensions: { state: string }[] }

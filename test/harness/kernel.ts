@@ -4,7 +4,7 @@ import path from 'node:path'
 import { createKernel, type Kernel, type KernelOptions, type LogLine } from '../../kernel/index.js'
 import type { Ports } from '../../kernel/platform.js'
 import type { Clock, Plugin } from '../../kernel/plugin.js'
-import { base, extensions, filePorts, subprocessHost } from '../../plugins/index.js'
+import { base, extensions, filePorts, installer, subprocessHost } from '../../plugins/index.js'
 import { inspectProcess } from '../../plugins/platform/processes/api.js'
 import type { VirtualClock } from '../../testing/virtual-clock.js'
 import { validateReply } from './contract.js'
@@ -98,7 +98,7 @@ export const bootBare = (options: BootOptions): Promise<TestKernel> => boot({ ..
  */
 export function withBase(plugins: readonly Plugin[]): Plugin[] {
   const names = new Set(plugins.map(({ name }) => name))
-  const parts = plugins.includes(extensions) ? [subprocessHost] : []
+  const parts = plugins.includes(extensions) ? [installer, subprocessHost] : []
   return [...[...base, ...parts].filter(({ name }) => !names.has(name)), ...plugins]
 }
 

@@ -16,23 +16,42 @@ import type { Extension } from '../../../schemas/extensions.js'
 import type { Brought } from './consent/brought.js'
 import type { Owner } from './consent/owner.js'
 import type { DownloadReply, DownloadRules } from './downloads/rules.js'
-import type { Tree } from './install/source/tree.js'
 import type { Manifest, Provision, SourceTier } from './manifest/manifest.js'
 
 export {
+  type AuthorOf,
+  type CuratedArchive,
+  type CuratedCatalog,
+  CuratedCatalogs,
+  ExtensionInstalled,
+  ExtensionRemoved,
+  findCurated,
+  type InstallFiles,
+  readArchive,
+  signedExtension,
+  systemFiles,
+  type Tree,
+  writeTree,
+} from '../installer/api.js'
+export {
   type Brought,
+  beyond,
   broughtAgent,
   broughtHook,
   broughtServer,
   broughtSidecar,
+  consentDigest,
+  inOrder,
   sidecarFiles,
 } from './consent/brought.js'
+export { namesOf } from './consent/check.js'
 export { type Consentable, consentableOf, type Grants, grantsOf } from './consent/grants.js'
 export { askerOf, type Owner, ownerOf } from './consent/owner.js'
 export { DownloadError, type DownloadProblem, type DownloadReply, type DownloadRules } from './downloads/rules.js'
-export { ExtensionErrors } from './errors.js'
-export { isLink } from './identity.js'
+export { ExtensionErrors, MANIFEST_ERRORS, NAMED_ERRORS } from './errors.js'
+export { isLink, referenceOf } from './identity.js'
 export { locationInCopy as placeInCopy } from './load/copy-path.js'
+export { type LeftOut, leftOutOf } from './load/left-out.js'
 export type { LogRing } from './load/log-ring.js'
 export {
   askedFor,
@@ -50,11 +69,12 @@ export {
   requirementDigest,
   type SourceTier,
   toolId,
+  typeOf,
 } from './manifest/manifest.js'
 export { callOf, readInside, readText, resolveInside, shippedId } from './manifest/paths.js'
 export { type Consent, type HostMethod, hostMethods } from './manifest/permissions.js'
 export { lineNear, type Read, readLines } from './manifest/source.js'
-export { secretReference } from './secret-path.js'
+export { secretFolders, secretReference } from './secret-path.js'
 export { StateParams } from './storage/params.js'
 
 /** Downloads an address within the limits of `rules`. @throws DownloadError */
@@ -360,17 +380,3 @@ export const ExtensionDevUnlinked = event(
   'extension.dev.unlinked',
   v.object({ name: v.string(), workspace: v.string() }),
 )
-
-export { ExtensionInstalled, ExtensionRemoved } from './install/events.js'
-export { type Files as InstallFiles, systemFiles, writeTree } from './install/files.js'
-export * from './install/source/curated.js'
-export type { Tree }
-
-/**
- * Unpacks a `.tar.gz` in memory and returns its files. Paths that lead out, links and content over the limits are
- * refused. @throws Fault `extension_content_refused`
- */
-export async function readArchive(bytes: Uint8Array, isRoot: (path: string) => boolean): Promise<Tree> {
-  // Imported on first use: a start of the daemon needs no archive code.
-  return (await import('./install/source/archive.js')).readArchive(bytes, isRoot)
-}

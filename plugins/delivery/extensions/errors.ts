@@ -1,5 +1,6 @@
 import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors } from '../../../kernel/plugin.js'
+import { REFERENCE_ERRORS } from '../../desk/workspaces/api.js'
 
 export const ExtensionErrors = defineErrors({
   extension_state_invalid: { status: 400, message: 'the key or the value is not valid' },
@@ -89,3 +90,21 @@ export const ExtensionErrors = defineErrors({
     next: command('plugin show', 'vault'),
   },
 })
+
+export const StateErrors = defineErrors({
+  extension_state_too_large: { status: 413, message: 'the extension exceeds its storage limit' },
+})
+
+/** Errors of a request that names an extension, and the workspace of its link. */
+export const NAMED_ERRORS = [
+  ExtensionErrors.extension_not_found,
+  ExtensionErrors.extension_ambiguous,
+  ExtensionErrors.extension_dev_invalid,
+  ...REFERENCE_ERRORS,
+] as const
+
+/** Errors of a manifest that cannot be read. */
+export const MANIFEST_ERRORS = [
+  ExtensionErrors.extension_manifest_missing,
+  ExtensionErrors.extension_manifest_invalid,
+] as const

@@ -1,8 +1,9 @@
-import { definePlugin, type Setting, surfaceOf } from '../../../kernel/plugin.js'
+import { definePlugin, surfaceOf } from '../../../kernel/plugin.js'
 import { SecretOwners } from '../../access/vault/api.js'
 import { Checks, KnownNames } from '../../desk/daemon/api.js'
 import { WorkspaceDeleted, Workspaces } from '../../desk/workspaces/api.js'
 import { Events, PluginLoaded, PluginUnloaded } from '../../platform/events/api.js'
+import { installMigrations } from '../installer/api.js'
 import {
   ExtensionDevLinked,
   ExtensionDevUnlinked,
@@ -16,20 +17,14 @@ import {
   ResourceFamilies,
 } from './api.js'
 import { authoringCommands } from './authoring/surface.js'
+import { StateErrors } from './errors.js'
 import { EVERYWHERE } from './identity.js'
-import { InstallErrors } from './install/errors.js'
-import { installEvents } from './install/events.js'
-import { installMigrations } from './install/provenance.js'
-import { CuratedCatalogs } from './install/source/curated.js'
-import { installCommands, installRoutes } from './install/surface.js'
-import { AllowUnverified, Unsandboxed } from './install/trust.js'
 import { BootCodes } from './load/boot-code.js'
 import { needs } from './needs.js'
 import { extensionRoutes } from './routes.js'
 import { extensionSecrets } from './secret-path.js'
 import { secretRoutes } from './secret-routes.js'
 import type { ExtensionsService } from './service.js'
-import { StateErrors } from './storage/storage.js'
 import { migrations, startedMigration, startedVersionMigration, stateMigration } from './tables.js'
 
 const { contribute, tap } = surfaceOf<ExtensionsService>()
@@ -41,7 +36,7 @@ export default definePlugin({
   provides: Extensions,
   service: () => import('./service.js').then(module => module.ExtensionsService),
 }).surface({
-  declares: [ResourceFamilies, ProvisionOwners, BootCodes, CuratedCatalogs],
+  declares: [ResourceFamilies, ProvisionOwners, BootCodes],
   tables: [...migrations, ...installMigrations, startedMigration, stateMigration, startedVersionMigration],
   owned: [
     {
@@ -51,8 +46,8 @@ export default definePlugin({
     { by: Workspaces, table: 'extensions_dev_network', column: 'workspace' },
     { by: Workspaces, table: 'extensions_binding', column: 'workspace', none: EVERYWHERE },
   ],
-  errors: [ExtensionErrors, InstallErrors, StateErrors],
-  commands: [...authoringCommands, ...installCommands],
+  errors: [ExtensionErrors, StateErrors],
+  commands: authoringCommands,
   events: [
     ExtensionEnabled,
     ExtensionDisabled,
@@ -60,9 +55,7 @@ export default definePlugin({
     ExtensionReloadFailed,
     ExtensionDevLinked,
     ExtensionDevUnlinked,
-    ...installEvents,
   ],
-  settings: [AllowUnverified, Unsandboxed] as Setting[],
   services: [{ name: 'follow', run: (service, signal) => service.follow(signal) }],
   taps: [PluginLoaded, PluginUnloaded].map(type =>
     tap(
@@ -83,5 +76,5 @@ export default definePlugin({
     contribute(Checks, service => service.checks()),
     contribute(KnownNames, service => [() => service.names()]),
   ],
-  routes: [...installRoutes, ...extensionRoutes, ...secretRoutes],
+  routes: [...extensionRoutes, ...secretRoutes],
 })

@@ -28,8 +28,8 @@ import {
 import { undo } from '../../desk/changes/api.js'
 import { REFERENCE_ERRORS } from '../../desk/workspaces/api.js'
 import { BundleErrors } from '../bundles/api.js'
-import { ExtensionErrors } from './errors.js'
-import { LOAD_ERRORS, NAMED_ERRORS, PLAN_ERRORS, TREE_ERRORS } from './refusals.js'
+import { ExtensionErrors, NAMED_ERRORS } from './errors.js'
+import { LOAD_ERRORS, PLAN_ERRORS, TREE_ERRORS } from './refusals.js'
 import type { ExtensionsService } from './service.js'
 import { inventoryOf } from './wire.js'
 

@@ -3,8 +3,7 @@ import { noContent, ok, routeOf } from '../../../kernel/plugin.js'
 import { ExtensionSecretsReply, ExtensionWorkspaceQuery, PutExtensionSecretsBody } from '../../../schemas/extensions.js'
 import { WRITE_ERRORS } from '../../access/vault/api.js'
 import { undo } from '../../desk/changes/api.js'
-import { ExtensionErrors } from './errors.js'
-import { NAMED_ERRORS } from './refusals.js'
+import { ExtensionErrors, NAMED_ERRORS } from './errors.js'
 import type { ExtensionsService } from './service.js'
 
 const route = routeOf<ExtensionsService>(describe('Extensions'))

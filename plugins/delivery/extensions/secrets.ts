@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { parseSecretRef } from '../../../kernel/kit/secret-ref.js'
+import type { RowOf } from '../../../kernel/kit/table.js'
 import type { Actor, KernelOf } from '../../../kernel/plugin.js'
 import type { ExtensionSecretsReply, PutExtensionSecretsBody } from '../../../schemas/extensions.js'
 import { type VaultApi, vaultPath } from '../../access/vault/api.js'
@@ -10,22 +11,18 @@ import type { Instance } from './load/instance.js'
 import { Reference } from './manifest/schema.js'
 import type { needs } from './needs.js'
 import { extensionSecrets, isOfLink, secretFolders, secretReference } from './secret-path.js'
-import { type Binding, BindingTable } from './tables.js'
+import { bindings as sources } from './tables.js'
 import { declaredEnv, manifestOf } from './wire.js'
 
 /** Sources of the variables that extensions declare. Only references are stored here, never a value. */
 export class Secrets {
-  readonly #table: BindingTable
-
-  constructor(private readonly kernel: KernelOf<Pick<typeof needs, 'vault'>>) {
-    this.#table = new BindingTable(kernel.db)
-  }
+  constructor(private readonly kernel: KernelOf<Pick<typeof needs, 'vault'>>) {}
 
   /** Names of variables and whether they have values; never a value. */
   list(instance: Instance): ExtensionSecretsReply {
     const { env } = this.kernel
     const names = declared(instance)
-    const bindings = this.#table.list(instance.name, placeOf(instance))
+    const bindings = this.#bindings(instance)
     const stored = this.#stored(instance.name)
     const isThere = (reference: string) => {
       const { scheme, rest = '' } = parseSecretRef(reference) ?? {}
@@ -73,15 +70,17 @@ export class Secrets {
           { details },
         )
     }
-    const bound: Binding[] = []
+    const bound: RowOf<typeof sources>[] = []
     for (const { env_name, value, vault_ref, mcp_server, header_name } of bindings) {
       const own = secretReference(instance, env_name, mcp_server)
       if (typeof value === 'string') await this.#vault().put(own, value, { actor })
       const reference = typeof value === 'string' ? own : (vault_ref ?? '')
-      bound.push({ env_name, reference, mcp_server: mcp_server ?? '', header_name: header_name ?? '' })
+      const { name } = instance
+      const [workspace, server, header] = [placeOf(instance), mcp_server ?? '', header_name ?? '']
+      bound.push({ name, workspace, env_name, reference, mcp_server: server, header_name: header })
     }
     await this.kernel.db.tx(t => {
-      for (const binding of bound) this.#table.put(t, instance.name, placeOf(instance), binding)
+      for (const binding of bound) sources.replace(t, binding)
     })
     return this.list(instance)
   }
@@ -100,6 +99,10 @@ export class Secrets {
     return all.flatMap(({ ref }) => vaultPath(ref) ?? []).filter(path => isOfLink(path, id))
   }
 
+  #bindings(extension: Pick<InstalledExtension, 'name' | 'key'>) {
+    return sources.all(this.kernel.db, { name: extension.name, workspace: placeOf(extension) }, 'ORDER BY env_name')
+  }
+
   /** References of an extension that have a value in the vault. */
   #stored(name: string): ReadonlySet<string> {
     const { current: vault } = this.kernel.needs.vault
@@ -115,15 +118,17 @@ export class Secrets {
 
   /** Bound references of its process's environment by name: `env:…` or `vault:…`. */
   references(extension: Pick<InstalledExtension, 'name' | 'key'>): Readonly<Record<string, string>> {
-    const own = this.#table.list(extension.name, placeOf(extension)).filter(({ mcp_server }) => mcp_server === '')
+    const own = this.#bindings(extension).filter(({ mcp_server }) => mcp_server === '')
     return Object.fromEntries(own.map(({ env_name, reference }) => [env_name, reference]))
   }
 
   /** @throws Fault `extension_binding_not_found` */
   async drop(instance: Instance, envName: string): Promise<void> {
     const { name } = instance
-    const found = await this.kernel.db.tx(t => this.#table.delete(t, name, placeOf(instance), envName))
-    if (!found) throw ExtensionErrors.extension_binding_not_found(`${name} has no source for ${envName}`)
+    const found = await this.kernel.db.tx(t =>
+      sources.delete(t, { name, workspace: placeOf(instance), env_name: envName }),
+    )
+    if (found === 0) throw ExtensionErrors.extension_binding_not_found(`${name} has no source for ${envName}`)
   }
 }
 

@@ -3,6 +3,7 @@ import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type Actor, type Fault, messageOf } from '../../../kernel/plugin.js'
 import type { Extension } from '../../../schemas/extensions.js'
 import type { Check } from '../../desk/daemon/api.js'
+import { type Installations, Unsandboxed } from '../installer/api.js'
 import type { ExtensionRuntime } from '../subprocess-host/api.js'
 import {
   ExtensionDisabled,
@@ -25,10 +26,7 @@ import { InstalledFolder } from './folders/installed.js'
 import { News } from './folders/news.js'
 import { tellOutcome } from './folders/outcome.js'
 import { isLink, keyOf, type Link, placeOf } from './identity.js'
-import { InstallDoor } from './install/door.js'
-import type { Installer } from './install/installer.js'
-import { Unsandboxed } from './install/trust.js'
-import { installerFor } from './install/wiring.js'
+import { installTarget } from './install-target.js'
 import { BootCodes } from './load/boot-code.js'
 import { CodeCache } from './load/code.js'
 import { Expected } from './load/expected.js'
@@ -41,7 +39,7 @@ import type { Manifest, SourceTier } from './manifest/manifest.js'
 import type { K } from './needs.js'
 import { Secrets } from './secrets.js'
 import { storageOf } from './storage/storage.js'
-import { FlagTable } from './tables.js'
+import { flags, isEnabled } from './tables.js'
 import { Views } from './views.js'
 
 /** All installed and linked extensions. */
@@ -53,9 +51,7 @@ export class ExtensionsService implements ExtensionsApi {
   readonly dev: DevLinks
   readonly folder: InstalledFolder
   readonly #bundled: BundledExtensions
-  readonly install: InstallDoor
-  readonly #installer: Installer
-  readonly #flags: FlagTable
+  readonly installations: Installations
   readonly #catalog: Catalog
   readonly #code: CodeCache
   readonly #kept: KeptCode
@@ -77,10 +73,9 @@ export class ExtensionsService implements ExtensionsApi {
     this.#expected = new Expected(clock)
     this.secrets = new Secrets(kernel)
     this.views = new Views(this)
-    this.#flags = new FlagTable(db)
     this.#catalog = new Catalog(file('cache', 'manifests.json'), () => clock.now(), host.version)
     this.#families = new Families(kernel, {
-      judge: (...brought) => checkConsent(this.#installer, ...brought),
+      judge: (...brought) => checkConsent(this.installations, ...brought),
       reset: (...source) => needs.subprocesses.reset(...source),
     })
     this.#code = new CodeCache(home.path('cache', 'extensions'))
@@ -110,7 +105,7 @@ export class ExtensionsService implements ExtensionsApi {
       changed: ({ name }) => void this.#news.note(name),
       tell: () => void this.#news.tell(),
     }
-    const isOn = (name: string, link?: Link) => this.#flags.enabled(keyOf(name, link))
+    const isOn = (name: string, link?: Link) => isEnabled(db, keyOf(name, link))
     this.#bundled = new BundledExtensions(kernel, this.#catalog, {
       make: (name, found) => new Instance(name, () => 'bundled', found, isOn(name), this.#host),
       take: (instance, found) => this.#load(instance, found, false),
@@ -118,7 +113,7 @@ export class ExtensionsService implements ExtensionsApi {
     })
     this.folder = new InstalledFolder(home.path('extensions'), kernel, this.#catalog, {
       make: (name, found) => new Instance(name, () => this.tierOf(name), found, isOn(name), this.#host),
-      isPlacing: name => this.#installer.isPlacing(name),
+      isPlacing: name => this.installations.isPlacing(name),
       isKnown: root => path.dirname(root) === this.#bundled.dir,
       take: async (instance, found, anew) => {
         await this.#bundled.giveWay(instance.name)
@@ -136,26 +131,8 @@ export class ExtensionsService implements ExtensionsApi {
       onRestored: key => this.#expected.end(key),
       tell: () => this.#news.tell(),
     })
-    this.#installer = installerFor(kernel, {
-      disabling: name => this.disabling.ask(name),
-      refresh: name => this.folder.refresh(name),
-      runs: name => this.folder.get(name)?.status === 'active',
-      failing: async (name, ran) => this.folder.get(name)?.failing(ran),
-      kinds: name => this.#kept.kindsOf(name, this.folder.get(name)?.installed?.code?.surface),
-      forget: (t, name, purge) => this.#kept.forget(t, name, purge),
-      sweep: () => this.#code.sweep(),
-      brought: extension => this.#families.brought(extension),
-    })
-    this.install = new InstallDoor(this.#installer, {
-      show: name => this.views.toWire(this.get(name)),
-      linked: async (name, workspace) => {
-        const instance = await this.choose(name, workspace)
-        return instance.link && instance
-      },
-      links: name => this.dev.of(name),
-      unlink: (instance, actor) => this.dev.unlink(instance, actor),
-      restart: name => this.restart(name),
-    })
+    const parts = { families: this.#families, kept: this.#kept, code: this.#code }
+    this.installations = needs.installer.open(installTarget(this, parts), kernel.scope.signal)
   }
 
   /** Removes a link, because its workspace was removed. */
@@ -165,10 +142,10 @@ export class ExtensionsService implements ExtensionsApi {
 
   /** Prepares the loading: rolls installations and removals of an earlier daemon forward. */
   async start(): Promise<void> {
-    await honourDisableNotes(this.kernel, this.#flags)
+    await honourDisableNotes(this.kernel)
     for (const { hash } of this.#bootCodes()) this.#code.keep(hash)
     this.#kept.start()
-    await this.#installer.start()
+    await this.installations.start()
     await this.#bundled.read()
     this.#expected.add([...(await this.folder.names()), ...this.dev.keys()])
   }
@@ -232,10 +209,10 @@ export class ExtensionsService implements ExtensionsApi {
 
   /** Source tier; an extension without provenance was copied there by the owner of the home. */
   tierOf(name: string): SourceTier {
-    return this.#installer.provenance(name)?.tier ?? 'user'
+    return this.installations.provenance(name)?.tier ?? 'user'
   }
 
-  consentsOf = (name: string) => this.#installer.provenance(name)?.consents ?? []
+  consentsOf = (name: string) => this.installations.provenance(name)?.consents ?? []
 
   async shown(actor: Actor): Promise<readonly Extension[]> {
     await this.settled()
@@ -289,10 +266,10 @@ export class ExtensionsService implements ExtensionsApi {
     const sweep = (keys: readonly string[]) => this.#families.sweep(new Set(keys), this.dev.keys())
     await this.folder.follow(signal, {
       // Records of removed or disabled extensions go first, so that they do not conflict with others.
-      before: names => sweep([...names, ...this.dev.keys()].filter(key => this.#flags.enabled(key))),
+      before: names => sweep([...names, ...this.dev.keys()].filter(key => isEnabled(this.kernel.db, key))),
       after: async () => {
         await this.dev.restore()
-        await this.#installer.conclude()
+        await this.installations.conclude()
         await sweep(this.all().flatMap(({ key, generation }) => (generation ? [key] : [])))
         await this.#code.sweep()
         this.#expected.end()
@@ -381,7 +358,7 @@ export class ExtensionsService implements ExtensionsApi {
       needs: { events },
     } = this.kernel
     await db.tx(t => {
-      this.#flags.set(t, key, on, clock.now())
+      flags.replace(t, { name: key, enabled: on, updated_at: clock.now() })
       const payload = { name, version: installed?.version, ...(link ? { workspace: link.workspace } : {}) }
       events.emit(t, type, payload, { actor, subject: name })
     })

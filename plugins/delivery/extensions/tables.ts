@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { column, table } from '../../../kernel/kit/table.js'
-import type { Db, Migration, Tx } from '../../../kernel/plugin.js'
+import type { Db, Migration, Reads, Tx } from '../../../kernel/plugin.js'
 
 export const migrations: readonly Migration[] = [
   {
@@ -53,13 +53,16 @@ export const stateMigration: Migration = {
 
 const { flag, json, text, time } = column
 
+/** Enabled flags of extensions and links, by key. */
 export const flags = table('extensions_flag', { name: text(), enabled: flag(), updated_at: time() })
 export const started = table('extensions_started', { name: text(), hash: text(), kinds: json(v.array(v.string())) })
 export const startedVersions = table('extensions_started_version', { name: text(), version: text() })
+/** Sources of variables; `workspace` is that of a link, `*` for a link to all, empty for the installed extension. */
 export const bindings = table('extensions_binding', {
   name: text(),
   workspace: text(),
   env_name: text(),
+  /** `vault:…` or `env:NAME`, never the value itself. */
   reference: text(),
   mcp_server: text(),
   header_name: text(),
@@ -75,47 +78,8 @@ export interface Started {
   readonly version?: string
 }
 
-export class StartedTable {
-  constructor(private readonly db: Db) {}
-
-  get(name: string): Started | undefined {
-    const row = started.get(this.db, { name })
-    const version = startedVersions.get(this.db, { name })?.version
-    return row && { ...row, ...(version !== undefined && { version }) }
-  }
-
-  /** Hashes of the kept copies. */
-  hashes(): string[] {
-    return started.query(this.db, "WHERE hash <> ''").map(({ hash }) => hash)
-  }
-
-  put(t: Tx, name: string, { hash, kinds, version }: Started): void {
-    started.replace(t, { name, hash, kinds: [...kinds] })
-    if (version !== undefined) startedVersions.replace(t, { name, version })
-  }
-
-  delete(t: Tx, name: string): void {
-    started.delete(t, { name })
-    startedVersions.delete(t, { name })
-  }
-}
-
-/** Enabled flags of extensions. Without a stored flag, an extension is enabled. */
-export class FlagTable {
-  constructor(private readonly db: Db) {}
-
-  enabled(key: string): boolean {
-    return flags.get(this.db, { name: key })?.enabled ?? true
-  }
-
-  set(t: Tx, key: string, enabled: boolean, at: number): void {
-    flags.replace(t, { name: key, enabled, updated_at: at })
-  }
-
-  delete(t: Tx, key: string): void {
-    flags.delete(t, { name: key })
-  }
-}
+/** Whether an extension is on: without a stored flag it is. */
+export const isEnabled = (db: Reads, key: string): boolean => flags.get(db, { name: key })?.enabled ?? true
 
 /** A developer's working folder that runs as an extension in one workspace or all. */
 export interface DevLink {
@@ -153,37 +117,5 @@ export class DevTable {
   delete(t: Tx, { name, workspace }: Pick<DevLink, 'name' | 'workspace'>): void {
     for (const table of ['extensions_dev', 'extensions_dev_network'])
       t.run(`DELETE FROM ${table} WHERE name = ? AND workspace = ?`, [name, workspace])
-  }
-}
-
-/** Source of a declared variable's value, for an installed extension or a link; never the value itself. */
-export interface Binding {
-  readonly env_name: string
-  /** `vault:…` or `env:NAME`. */
-  readonly reference: string
-  readonly mcp_server: string
-  readonly header_name: string
-}
-
-export class BindingTable {
-  constructor(private readonly db: Db) {}
-
-  /** @param workspace of a link, `*` for a link to all; empty for the installed extension */
-  list(name: string, workspace: string): Binding[] {
-    return bindings.all(this.db, { name, workspace }, 'ORDER BY env_name')
-  }
-
-  put(t: Tx, name: string, workspace: string, binding: Binding): void {
-    bindings.replace(t, { name, workspace, ...binding })
-  }
-
-  /** Deletes all bindings of an extension. */
-  clear(t: Tx, name: string): void {
-    bindings.delete(t, { name })
-  }
-
-  /** Returns whether the binding existed. */
-  delete(t: Tx, name: string, workspace: string, envName: string): boolean {
-    return bindings.delete(t, { name, workspace, env_name: envName }) > 0
   }
 }

@@ -114,7 +114,7 @@ export class Views {
 
   /** An extension without provenance was copied there by the owner of the home. */
   async provenance({ name, link, found, tier }: Instance): Promise<wire.Provenance> {
-    const installed = link ? undefined : this.service.install.provenance(name)
+    const installed = link ? undefined : this.service.installations.shown(name)
     if (installed) return installed
     const { ctimeMs } = await stat(found.root)
     const permissions = 'fault' in found ? [] : found.manifest.permissions.requires

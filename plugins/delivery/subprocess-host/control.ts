@@ -1,27 +1,14 @@
 import { messageOf } from '../../../kernel/plugin.js'
-import {
-  type ControlLaunch,
-  type ControlProcess,
-  ExtensionErrors,
-  type Grants,
-  type InstalledExtension,
-} from '../extensions/api.js'
+import { type ControlLaunch, type ControlProcess, ExtensionErrors } from '../extensions/api.js'
 import type { RuntimeContext } from './api.js'
-import type { Times } from './handshake.js'
 import { HostApi } from './host-api.js'
-import { Instance } from './instance.js'
-import type { ProcessHost } from './runtime.js'
+import { Instance, type InstanceStart } from './instance.js'
 
 /** Milliseconds for an unneeded process to exit by itself, and again after SIGTERM. */
 const END_MS = 2000
 
 /** Parameters of a process for a single piece of work. */
-export interface ControlStart {
-  readonly host: ProcessHost
-  readonly extension: InstalledExtension
-  readonly context: RuntimeContext
-  readonly grants: Grants
-  readonly times: Times
+export interface ControlStart extends Pick<InstanceStart, 'host' | 'extension' | 'context' | 'grants' | 'times'> {
   /** Aborts when the extension is stopped. */
   readonly signal: AbortSignal
 }

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, readlink, rm, stat, writeFile } from 'node:fs
 import path from 'node:path'
 import { extract } from 'tar'
 import { Fault, operator } from '../../../kernel/plugin.js'
-import { scene } from '../../plugins/delivery/extensions/install/scene.js'
+import { scene } from '../../plugins/delivery/installer/scene.js'
 import { inFolder } from '../store/processes.js'
 import { type Make, sample } from './corpus.js'
 

@@ -1,9 +1,9 @@
 // Run by kills.ts: carries out one operation on a home and ends itself with SIGKILL at a call of the disk.
 import { createKernel } from '../../../kernel/index.js'
 import { operator } from '../../../kernel/plugin.js'
-import { systemFiles } from '../../../plugins/delivery/extensions/install/files.js'
+import { systemFiles } from '../../../plugins/delivery/installer/files.js'
 import { base } from '../../../plugins/index.js'
-import { type Holder, holderPlugin } from '../../plugins/delivery/extensions/install/holder.js'
+import { type Holder, holderPlugin } from '../../plugins/delivery/installer/holder.js'
 import { type Operation, perform } from './operations.js'
 import { Steps } from './steps.js'
 

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
-import { limits } from '../../../plugins/delivery/extensions/install/source/limits.js'
-import { END, entry, manifest, pax, sealed } from '../../plugins/delivery/extensions/install/tarball.js'
+import { limits } from '../../../plugins/delivery/installer/source/limits.js'
+import { END, entry, manifest, pax, sealed } from '../../plugins/delivery/installer/tarball.js'
 import { type Chance, chance } from '../library/chance.js'
 
 /** How an archive came to be. */

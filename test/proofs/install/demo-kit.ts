@@ -2,7 +2,16 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { createKernel, type Kernel } from '../../../kernel/index.js'
 import type { Plugin, PluginKernel } from '../../../kernel/plugin.js'
-import { base, daemon, extensions, resources, skills, subprocessHost, workspaces } from '../../../plugins/index.js'
+import {
+  base,
+  daemon,
+  extensions,
+  installer,
+  resources,
+  skills,
+  subprocessHost,
+  workspaces,
+} from '../../../plugins/index.js'
 
 /** An extension with everything that can be half: code with a table and a route, a record, a process, a binding. */
 export const NAME = 'demo.kit'
@@ -69,13 +78,15 @@ export class Daemon {
     readonly db: PluginKernel['db'],
   ) {}
 
-  /** @param handed what the plugin that runs extensions gets in the place of its kernel */
+  /** @param handed what the plugins that install and run extensions get in the place of their kernels */
   static async start(home: string, handed = (kernel: PluginKernel): PluginKernel => kernel): Promise<Daemon> {
     let db: PluginKernel['db'] | undefined
-    const apply: Plugin['apply'] = kernel => {
-      db = kernel.db
-      return extensions.apply(handed(kernel))
-    }
+    const applied =
+      (plugin: Plugin): Plugin['apply'] =>
+      kernel => {
+        db = kernel.db
+        return plugin.apply(handed(kernel))
+      }
     const kernel = await createKernel({
       home,
       plugins: [
@@ -84,8 +95,9 @@ export class Daemon {
         resources,
         workspaces,
         skills,
-        subprocessHost,
-        Object.create(extensions, Object.getOwnPropertyDescriptors({ apply })),
+        Object.create(subprocessHost, Object.getOwnPropertyDescriptors({ apply: applied(subprocessHost) })),
+        Object.create(installer, Object.getOwnPropertyDescriptors({ apply: applied(installer) })),
+        Object.create(extensions, Object.getOwnPropertyDescriptors({ apply: applied(extensions) })),
       ],
       listen: [],
       env: { PATH: process.env.PATH },

@@ -3,7 +3,7 @@
 import path from 'node:path'
 import type { DropInsApi } from '../../../kernel/platform.js'
 import type { PluginKernel } from '../../../kernel/plugin.js'
-import { systemFiles } from '../../../plugins/delivery/extensions/install/files.js'
+import { systemFiles } from '../../../plugins/delivery/installer/files.js'
 import type { ProcessesApi } from '../../../plugins/platform/processes/api.js'
 import { Daemon } from './demo-kit.js'
 import { type Act, after, before, perform } from './life-operations.js'
@@ -13,15 +13,15 @@ const [home = '', operation = '', pids = '', at = '0'] = process.argv.slice(2)
 const act = operation as Act
 const steps = new Steps(Number(at))
 
-/** A step before and behind all that the plugin has the kernel do. */
+/** A step before and behind all that a plugin has the kernel do. */
 const stepped = (kernel: PluginKernel): PluginKernel => {
-  const { processes, dropIns } = kernel.needs as unknown as { processes: ProcessesApi; dropIns: DropInsApi }
+  const { processes, dropIns } = kernel.needs as unknown as { processes: ProcessesApi; dropIns?: DropInsApi }
   return {
     ...kernel,
     db: steps.around(kernel.db, ['tx']),
     needs: {
       ...kernel.needs,
-      dropIns: steps.around(dropIns, ['put', 'remove', 'purge']),
+      ...(dropIns && { dropIns: steps.around(dropIns, ['put', 'remove', 'purge']) }),
       processes: steps.around(processes, ['spawn']),
     } as never,
   }

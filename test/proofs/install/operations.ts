@@ -1,5 +1,5 @@
 import type { Actor } from '../../../kernel/plugin.js'
-import type { Installer } from '../../../plugins/delivery/extensions/install/installer.js'
+import type { Installer } from '../../../plugins/delivery/installer/installer.js'
 
 export const operations = ['install', 'update', 'remove'] as const
 export type Operation = (typeof operations)[number]

@@ -1,4 +1,4 @@
-import { type Files, systemFiles } from '../../../plugins/delivery/extensions/install/files.js'
+import { type Files, systemFiles } from '../../../plugins/delivery/installer/files.js'
 
 /** Counts the calls of a process, and ends it with SIGKILL at one of them. */
 export class Steps {

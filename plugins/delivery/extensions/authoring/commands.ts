@@ -1,12 +1,13 @@
 import path from 'node:path'
 import { command, shellWord } from '../../../../kernel/kit/commands/command-line.js'
 import { type CommandContext, Fault } from '../../../../kernel/plugin.js'
+import { packFolder } from '../../installer/api.js'
 import type { Manifest } from '../manifest/manifest.js'
 import { typeOf } from '../manifest/manifest.js'
 import { LANGUAGES, type Language } from './bridge-template.js'
+import { bundleMain } from './bundle.js'
 import { develop } from './develop.js'
 import { writeExtension } from './init.js'
-import { bundleMain, packFolder } from './pack.js'
 import { publishTo } from './publish.js'
 import { FORMS, isForm } from './templates.js'
 import { testFolder } from './test.js'
@@ -46,18 +47,10 @@ export const runValidate = withFaultReport(async context => {
 
 /** `svc extension build [dir]` */
 export const runBuild = withFaultReport(async context => {
-  const { options, cwd, out, fault } = context
-  await bundled(context)
-  const { manifest, root, problems } = await validated(context)
-  const [problem] = problems
-  if (problem !== undefined)
-    return fault(
-      'extension_invalid',
-      problem,
-      command('extension validate', ...(context.args.dir === undefined ? [] : [context.args.dir])),
-    )
+  const { options, cwd, out } = context
+  const { manifest, root } = await valid(context)
   const file = path.resolve(cwd, String(options.out ?? archiveName(manifest)))
-  const packed = await packFolder(root, manifest, file)
+  const packed = await packFolder(root, manifest.name, file)
   if (out.json) return out.value({ name: manifest.name, version: manifest.version, ...packed })
   out.line(`packed ${packed.files} files in ${path.relative(cwd, file)}, ${packed.bytes} bytes`)
   out.line(`sha256 ${packed.sha256}`)
@@ -71,15 +64,7 @@ export const runPublish = withFaultReport(async context => {
   const { options, cwd, out, fault } = context
   if (options.to === undefined)
     return fault('usage', 'name the folder of a catalog: --to <folder>', command('extension publish', '--help'))
-  await bundled(context)
-  const { manifest, root, problems } = await validated(context)
-  const [problem] = problems
-  if (problem !== undefined)
-    return fault(
-      'extension_invalid',
-      problem,
-      command('extension validate', ...(context.args.dir === undefined ? [] : [context.args.dir])),
-    )
+  const { manifest, root } = await valid(context)
   const catalog = path.resolve(cwd, String(options.to))
   const published = await publishTo(catalog, root, manifest, {
     ...(options.key !== undefined && { key: path.resolve(cwd, String(options.key)) }),
@@ -135,6 +120,20 @@ const KEPT_OUTPUT = 256 * 1024
 const archiveName = ({ name, version }: Manifest) => `${name}-${version}.tar.gz`
 const folderOf = ({ args: { dir = '.' }, cwd }: CommandContext) => path.resolve(cwd, dir)
 const validated = (context: CommandContext): Promise<Validation> => validateFolder(folderOf(context))
+
+/** The bundled folder of a command that needs a valid one. */
+async function valid(context: CommandContext): Promise<Validation> {
+  await bundled(context)
+  const { args, fault } = context
+  const validation = await validated(context)
+  const [problem] = validation.problems
+  if (problem === undefined) return validation
+  return fault(
+    'extension_invalid',
+    problem,
+    command('extension validate', ...(args.dir === undefined ? [] : [args.dir])),
+  )
+}
 
 /** Bundles the TypeScript beside `main`, if any, and writes the types for its compiler. @returns the source file */
 async function bundled(context: CommandContext): Promise<string | undefined> {

@@ -4,10 +4,9 @@ import path from 'node:path'
 import { readRegularFile } from '../../../../kernel/kit/read-file.js'
 import { messageOf } from '../../../../kernel/plugin.js'
 import { writeWhole } from '../../../desk/workspaces/api.js'
+import { packFolder, signedExtension } from '../../installer/api.js'
 import { ExtensionErrors } from '../errors.js'
-import { signedExtension } from '../install/source/curated.js'
 import type { Manifest } from '../manifest/manifest.js'
-import { packFolder } from './pack.js'
 
 const FEED = 'extensions.json'
 const MAX_KEY_BYTES = 16 * 1024
@@ -47,7 +46,7 @@ export async function publishTo(
     refuse(`${name} is already in the catalog, signed with another key; installed copies could not be updated`)
   const artifact = `extensions/${name}-${version}.tar.gz`
   await mkdir(path.join(catalog, 'extensions'), { recursive: true })
-  const { file, sha256 } = await packFolder(root, manifest, path.join(catalog, artifact))
+  const { file, sha256 } = await packFolder(root, name, path.join(catalog, artifact))
   const entry: FeedEntry = {
     ...before,
     id: name,

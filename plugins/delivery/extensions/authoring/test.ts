@@ -2,8 +2,8 @@ import { readdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { run } from 'node:test'
 import type { Manifest } from '../manifest/manifest.js'
+import { bundleSource } from './bundle.js'
 import { withCopy } from './copy.js'
-import { bundleSource } from './pack.js'
 
 export interface TestResult {
   readonly name: string

@@ -1,7 +1,7 @@
 import { command } from '../../../../kernel/kit/commands/command-line.js'
+import type { Provenance } from '../../installer/api.js'
 import type { InstalledExtension } from '../api.js'
 import { ExtensionErrors } from '../errors.js'
-import type { Provenance } from '../install/provenance.js'
 import { type Brought, beyond } from './brought.js'
 
 /** Items that an error names. */

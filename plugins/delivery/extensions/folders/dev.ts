@@ -8,7 +8,7 @@ import { checkAgreed } from '../load/agreement.js'
 import type { Instance } from '../load/instance.js'
 import { type Manifest, requirementDigest } from '../manifest/manifest.js'
 import type { K } from '../needs.js'
-import { type DevLink, DevTable, FlagTable } from '../tables.js'
+import { type DevLink, DevTable, flags } from '../tables.js'
 import type { Catalog, Found } from './catalog.js'
 import { Watcher } from './watcher.js'
 
@@ -55,7 +55,6 @@ export class DevLinks {
   /** The links by key. */
   readonly #linked = new Map<string, Linked>()
   readonly #table: DevTable
-  readonly #flags: FlagTable
   readonly #turns = new SerialBy()
 
   constructor(
@@ -64,7 +63,6 @@ export class DevLinks {
     private readonly host: DevHost,
   ) {
     this.#table = new DevTable(kernel.db)
-    this.#flags = new FlagTable(kernel.db)
   }
 
   get(key: string): Instance | undefined {
@@ -213,7 +211,7 @@ export class DevLinks {
     const forget = () =>
       db.tx(t => {
         this.#table.delete(t, linked.link)
-        this.#flags.delete(t, key)
+        flags.delete(t, { name: key })
         events.emit(t, ExtensionDevUnlinked, { name, workspace }, { actor, subject: name })
       })
     // A disabled link has nothing to stop.

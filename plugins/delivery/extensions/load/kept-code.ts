@@ -1,6 +1,6 @@
 import { messageOf, type Plugin, type PluginKernel, type Tx } from '../../../../kernel/plugin.js'
 import type { Catalog, Found } from '../folders/catalog.js'
-import { type Started, StartedTable } from '../tables.js'
+import { type Started, started, startedVersions } from '../tables.js'
 import { type CodeCache, hashTree } from './code.js'
 import type { Code } from './in-process.js'
 
@@ -9,23 +9,22 @@ import type { Code } from './in-process.js'
  * started, and runs while the folder does not load, also after a restart.
  */
 export class KeptCode {
-  readonly #table: StartedTable
-
   constructor(
     private readonly kernel: Pick<PluginKernel, 'db' | 'log'>,
     private readonly code: CodeCache,
     private readonly catalog: Pick<Catalog, 'read'>,
-  ) {
-    this.#table = new StartedTable(kernel.db)
-  }
+  ) {}
 
   /** Holds the copies of an earlier daemon; call it before the first sweep. */
   start(): void {
-    for (const hash of this.#table.hashes()) this.code.keep(hash)
+    for (const { hash } of started.query(this.kernel.db, "WHERE hash <> ''")) this.code.keep(hash)
   }
 
   get(name: string): Started | undefined {
-    return this.#table.get(name)
+    const { db } = this.kernel
+    const row = started.get(db, { name })
+    const version = startedVersions.get(db, { name })?.version
+    return row && { ...row, ...(version !== undefined && { version }) }
   }
 
   /** Kinds of this surface and of earlier code. */
@@ -41,7 +40,10 @@ export class KeptCode {
     const kinds = this.kindsOf(name, plugin.surface)
     if (before?.hash === hash && before.kinds.length === kinds.length && before.version === version) return
     try {
-      await this.kernel.db.tx(t => this.#table.put(t, name, { hash, kinds, version }))
+      await this.kernel.db.tx(t => {
+        started.replace(t, { name, hash, kinds })
+        startedVersions.replace(t, { name, version })
+      })
     } catch (error) {
       this.kernel.log.warn(`the code of ${name} that runs is not kept: ${messageOf(error)}`, { extension: name })
       return
@@ -73,8 +75,8 @@ export class KeptCode {
   forget(t: Tx, name: string, purge: boolean): void {
     const before = this.get(name)
     if (!before) return
-    if (purge) this.#table.delete(t, name)
-    else this.#table.put(t, name, { ...before, hash: '' })
+    started.update(t, { name }, { hash: '' })
+    if (purge) for (const table of [started, startedVersions]) table.delete(t, { name })
     if (before.hash) this.code.release(before.hash)
   }
 }

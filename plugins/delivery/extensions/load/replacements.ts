@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
-import { type Db, type KernelStart, type Plugin, surfaceOf, within } from '../../../../kernel/plugin.js'
+import { type KernelStart, type Plugin, surfaceOf, within } from '../../../../kernel/plugin.js'
+import { installedTier, isUnderWay } from '../../installer/api.js'
 import { Catalog } from '../folders/catalog.js'
 import { disableNotes } from '../folders/disable-notes.js'
 import { keyOf } from '../identity.js'
-import { ProvenanceTable } from '../install/provenance.js'
 import type { SourceTier } from '../manifest/manifest.js'
-import { DevTable, FlagTable } from '../tables.js'
+import { DevTable, isEnabled } from '../tables.js'
 import { admit } from './admission.js'
 import { checkAgreed } from './agreement.js'
 import { type BootCode, BootCodes } from './boot-code.js'
@@ -63,24 +63,16 @@ function locationOf(
   name: string,
   { home, db }: KernelStart,
 ): { key: string; folder: string; tier: SourceTier; agreed?: string } | undefined {
-  const flags = new FlagTable(db)
   const tables = new Set(
     db.all<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'").map(t => t.name),
   )
   const noted = disableNotes(home.root)
-  const isOn = (key: string) => !noted.includes(key) && (!tables.has('extensions_flag') || flags.enabled(key))
+  const isOn = (key: string) => !noted.includes(key) && (!tables.has('extensions_flag') || isEnabled(db, key))
   const folder = home.path('extensions', name)
   if (existsSync(folder) && isOn(name)) {
-    const tier = tables.has('extensions_install') ? new ProvenanceTable(db).get(name)?.tier : undefined
-    return { key: name, folder, tier: tier ?? 'user' }
+    return { key: name, folder, tier: installedTier(db, name) ?? 'user' }
   }
   const links = tables.has('extensions_dev_network') ? new DevTable(db).list() : []
   const link = links.find(one => one.name === name && isOn(keyOf(name, one)))
   return link && { key: keyOf(name, link), folder: link.origin, tier: 'workspace', agreed: link.agreed }
-}
-
-/** Whether an installation or removal was interrupted by a crash: it is rolled forward first. */
-function isUnderWay(db: Db, name: string): boolean {
-  const [table] = db.all("SELECT 1 FROM sqlite_master WHERE name = 'extensions_intent'")
-  return table !== undefined && db.get('SELECT 1 FROM extensions_intent WHERE name = ?', [name]) !== undefined
 }

@@ -1,18 +1,14 @@
 import * as v from 'valibot'
 import { issueLine } from '../../../../kernel/kit/issue-text.js'
-import { defineErrors, iso, type PluginKernel, type Tx } from '../../../../kernel/plugin.js'
+import { iso, type PluginKernel, type Tx } from '../../../../kernel/plugin.js'
 import type { ExtensionStorage } from '../api.js'
-import { ExtensionErrors } from '../errors.js'
+import { ExtensionErrors, StateErrors } from '../errors.js'
 import { makeDataFolder } from './data-folder.js'
 import { StateParams } from './params.js'
 
 /** Bytes of one value as JSON, and of all keys and values of an extension. */
 const MAX_VALUE = 64 * 1024
 const MAX_ALL = 16 * 1024 * 1024
-
-export const StateErrors = defineErrors({
-  extension_state_too_large: { status: 413, message: 'the extension exceeds its storage limit' },
-})
 
 /** Storage of the code and of the process of an extension, by its key: each link has its own. */
 export function storageOf(

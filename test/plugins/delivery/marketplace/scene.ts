@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { Plugin } from '../../../../kernel/plugin.js'
 import { marketplace } from '../../../../plugins/index.js'
 import { openSkills, skillText } from '../../agents/skills/scene.js'
-import { type Entry, tarball } from '../extensions/install/tarball.js'
+import { type Entry, tarball } from '../installer/tarball.js'
 
 /** What a catalog answers for one file: bytes, or whatever a handler does. */
 export type Answer = Buffer | string | ((response: ServerResponse) => void)
