@@ -188,6 +188,8 @@ test('a purge deletes the records of the extension, and none of the operator or 
   const folder = await files(path.join(work, 'records'), { 'extension.toml': manifest('records') })
   assert.is((await world.request('POST', '/api/extensions', { path: folder })).status, 201)
   const sources = [{ kind: 'extension', id: 'records' }, { kind: 'daemon', id: 'records' }, operator.source]
+  assert.is((await world.request('DELETE', '/api/extensions/records')).status, 200)
+  // Left by a plugin that was not there when the extension was removed.
   await db.tx(t => {
     for (const source of sources)
       records.put(
@@ -197,8 +199,6 @@ test('a purge deletes the records of the extension, and none of the operator or 
       )
   })
   const ids = () => records.list({ kind: 'thing' }).map(({ id }) => id)
-  assert.is((await world.request('DELETE', '/api/extensions/records')).status, 200)
-  assert.is(ids().length, 3, 'a removal alone keeps them')
   assert.is((await world.request('DELETE', '/api/extensions/records?purge=true')).status, 200)
   assert.equal(ids().sort(), ['daemon.records', `${operator.source.kind}.${operator.source.id}`])
   await world.close()
