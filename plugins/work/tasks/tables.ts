@@ -133,8 +133,9 @@ ALTER TABLE tasks_run ADD COLUMN next_run TEXT;`,
   { id: '020-archived-parts', sql: ARCHIVED_PARTS_TABLE },
   { id: '021-archived-keys', sql: ARCHIVED_KEYS_TABLES },
   {
-    // Each step of a run wrote to them. Only active runs are read by session or lease: they are few, and have other indexes.
-    id: '022-fewer-indexes',
+    // Each step of a run wrote to them. Only active runs are read by session or lease: they are few, and have other indexes. The id
+    // has no number, so that the previous version continues.
+    id: 'fewer-indexes',
     sql: 'DROP INDEX tasks_run_session; DROP INDEX tasks_run_expiry;',
   },
 ] as const
