@@ -115,16 +115,19 @@ const banner = {
 
 /**
  * Loads a package when the first module that imports it is evaluated, as the same instance that Node's import returns. Dynamic
- * imports are unchanged.
+ * imports of ES modules are loaded in the same way, because Node cannot require a module that is just being imported.
  */
 const later = {
   name: 'later',
   setup({ onLoad, onResolve }) {
+    const fileOf = path => (isBuiltin(path) ? path : fileURLToPath(import.meta.resolve(path)))
     onResolve({ filter: /^[^./]/ }, ({ path, kind }) =>
-      kind === 'import-statement' ? { path, namespace: 'package' } : { path, external: true },
+      kind === 'import-statement' || (kind === 'dynamic-import' && isModule(fileOf(path)))
+        ? { path, namespace: 'package' }
+        : { path, external: true },
     )
     onLoad({ filter: /./, namespace: 'package' }, async ({ path }) => {
-      const found = isBuiltin(path) ? path : fileURLToPath(import.meta.resolve(path))
+      const found = fileOf(path)
       const it = `packageOf(${JSON.stringify(found)})`
       if (!isModule(found)) return { contents: `module.exports = ${it}` }
       const names = Object.keys(await import(pathToFileURL(found)))

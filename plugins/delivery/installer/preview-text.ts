@@ -54,7 +54,7 @@ function printBrought(
     const name = out.color(one.runs === undefined ? 'bold' : 'yellow', one.name)
     printRow(out, `  ${one.kind}`, isNew.has(JSON.stringify(one)) ? `${name} (new)` : name)
     if (one.about) printRow(out, '', one.about)
-    if (one.runs) printRow(out, '    runs', one.runs)
+    if (one.runs) printRow(out, '    runs', one.runs.replaceAll('{{config_dir}}', '<its folder>'))
     if (one.reaches) printRow(out, '    calls', one.reaches.join(', '))
     if (one.given) printRow(out, '    is given', one.given.map(secretText).join(', '))
     if (one.sandbox) printRow(out, '    sandbox', one.sandbox)

@@ -128,7 +128,7 @@ test('a replacement that takes foreign routes or settings fails instead of their
   const svc = await start({ [name]: taking })
   assert.is(stateOf(svc, 'extensions'), 'active')
   assert.is(stateOf(svc, 'base'), 'active')
-  assert.match((await svc.until(name, hasFailed)).last_error, /is already registered by extensions/)
+  assert.match((await svc.until(name, hasFailed)).last_error, /is already registered by installer/)
   await svc.close()
 })
 
