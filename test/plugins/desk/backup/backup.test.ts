@@ -233,6 +233,11 @@ test('an unfinished restore is repeated by the next one', async ({ w }) => {
   assert.equal([files.includes('restoring.json'), files.includes('agents/old/AGENT.md')], [false, false])
 })
 
+test('of two backups asked for at once one is made', async ({ w }) => {
+  const replies = await Promise.all([1, 2].map(() => w.request('POST', '/api/backups', {})))
+  assert.equal(replies.map(({ body }) => body.code ?? 'made').sort(), ['backup_busy', 'made'])
+})
+
 test('with a full disk, a backup to another file system is made', async ({ w }) => {
   const elsewhere = '/dev/shm'
   const { dev } = await stat(w.folder)
