@@ -186,7 +186,7 @@ markInTree(inTree)
 
 /**
  * Ports on the files of a home: `config.json` and the environment, the reserve of a full disk, and the judge of a home
- * whose catalog is missing. Their code works without the plugins that use it.
+ * whose catalog is missing. Each port works also when the plugins that use it do not run.
  */
 export const filePorts = (): Ports => ({
   settings: async start => (await import('./platform/configuration/source.js')).FileSource.open(start),

@@ -3,7 +3,7 @@ import type { BoundRoute } from '../contract/bound.js'
 import { Fault, messageOf } from '../contract/errors.js'
 import { type PipelineContext, type ServedRoute, serveRoute } from './serve-route.js'
 
-/** What a routing found for a request. */
+/** The route of a request, and the routing that found it. */
 export interface Found {
   readonly routing: Routing
   /** Undefined when no route matches, and for a path that cannot be decoded. */
@@ -16,7 +16,7 @@ type Branch = ReturnType<typeof branchOf>
 
 /** Routes with one head, with a router that is made for their first request. */
 function branchOf(routes: readonly BoundRoute[], context: PipelineContext) {
-  // What it could refuse, it refuses now.
+  // A router may refuse unusual paths and duplicates. It is made at once for them, so that the publish fails and not a request.
   let made = arePlain(routes) ? undefined : routerOf(routes, context)
   const router = () => {
     made ??= routerOf(routes, context)

@@ -34,7 +34,7 @@ declare module 'fastify' {
   }
 }
 
-/** What serves routes. */
+/** Everything that serving a route needs from the transport. */
 export type PipelineContext = TransportOptions & { readonly entrance: Entrance }
 
 export type ServedRoute = ReturnType<typeof serveRoute>

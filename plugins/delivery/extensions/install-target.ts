@@ -19,7 +19,7 @@ interface Parts {
   readonly code: CodeCache
 }
 
-/** What the installer changes of the loaded extensions and of what they store. */
+/** The loaded extensions and their stored data, as the installer changes them. */
 export function installTarget(service: ExtensionsService, { families, kept, code }: Parts): InstallTarget {
   const { kernel, folder, dev } = service
   const placed = (name: string) => folder.refresh(name)

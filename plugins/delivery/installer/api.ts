@@ -75,7 +75,7 @@ export interface InstallTarget {
   readonly unlink: (name: string, request: RemoveExtensionQuery, actor: Actor) => Promise<string | undefined>
 }
 
-/** What is installed in the home. */
+/** The installed extensions of the home. */
 export interface Installations {
   /** Rolls the changes of an earlier daemon forward; runs before anything is loaded. */
   start(): Promise<void>

@@ -321,7 +321,7 @@ function planOf(entries: unknown): string {
   return `${done}/${entries.length}${current ? ` ${oneLine(current.content)}` : ''}`
 }
 
-/** What a kind of failure means; a timeout, a cancellation and the kinds of hosts speak for themselves. */
+/** Words for the kinds of failures. The names of the others, such as `timeout`, are words already. */
 const FAILURES: Readonly<Partial<Record<string, string>>> = {
   startup_failure: 'the agent did not start',
   handshake_failure: 'the agent did not answer the first request',
