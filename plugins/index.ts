@@ -52,6 +52,7 @@ import networkNats from './reach/network-nats/index.js'
 import notifications from './reach/notifications/index.js'
 import observe from './reach/observe/index.js'
 import telemetry from './reach/telemetry/index.js'
+import acp from './work/acp/index.js'
 import automation from './work/automation/index.js'
 import hooks from './work/hooks/index.js'
 import mcp from './work/mcp/index.js'
@@ -62,6 +63,7 @@ import tools from './work/tools/index.js'
 export { formerNames } from './former-names.js'
 
 export {
+  acp,
   agents,
   archives,
   audit,
@@ -148,6 +150,7 @@ export const inTree: readonly Plugin[] = [
   settings,
   providers,
   agents,
+  acp,
   sessions,
   identity,
   sandboxes,

@@ -95,10 +95,11 @@ const OPENS: Readonly<Record<string, string>> = {
   'plugins/platform/tcp/peers.ts': 'reads /proc',
   'plugins/access/vault/key-file.ts': 'makes a new file with O_EXCL, opens folders',
   'plugins/desk/workspaces/files.ts': 'makes new files with O_EXCL, opens folders with O_DIRECTORY',
-  'plugins/work/sessions/requests/open-inside.ts':
+  'plugins/work/acp/requests/open-inside.ts':
     'opens with O_NONBLOCK, folder by folder; what it opened is judged by who reads it',
   'plugins/work/sessions/fork/carry.ts': 'makes new files with O_EXCL, in folders that are no links',
-  'plugins/work/sessions/agent/failure.ts': 'reads /proc, makes a new file with O_EXCL',
+  'plugins/work/acp/process/pulse.ts': 'reads /proc',
+  'plugins/work/sessions/agent/crash-bundle.ts': 'makes a new file with O_EXCL',
   'cli/watchdog-thread.ts': 'reads /proc',
   'cli/named-file.ts': 'opens a pipe that a person named, with O_NONBLOCK',
   'cli/daemon/start-daemon.ts': 'makes a new file in a new folder',

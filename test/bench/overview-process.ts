@@ -5,6 +5,7 @@ import { createKernel, type Kernel } from '../../kernel/index.js'
 import { definePlugin, event, type Plugin, type PluginKernel } from '../../kernel/plugin.js'
 import { openStore } from '../../kernel/store/index.js'
 import {
+  acp,
   agents,
   base,
   daemon,
@@ -56,6 +57,7 @@ const others = [
   providers,
   agents,
   identity,
+  acp,
   sessions,
   tasks,
 ]

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { createKernel, type Kernel, type KernelOptions, type LogLine } from '../../kernel/index.js'
 import type { Ports } from '../../kernel/platform.js'
 import type { Clock, Plugin } from '../../kernel/plugin.js'
-import { base, extensions, filePorts, installer, subprocessHost } from '../../plugins/index.js'
+import { acp, base, extensions, filePorts, installer, sessions, subprocessHost } from '../../plugins/index.js'
 import { inspectProcess } from '../../plugins/platform/processes/api.js'
 import type { VirtualClock } from '../../testing/virtual-clock.js'
 import { validateReply } from './contract.js'
@@ -92,13 +92,16 @@ function portsOf(plugins: readonly Plugin[]): Ports {
 /** The same with nothing but the plugins that are named. */
 export const bootBare = (options: BootOptions): Promise<TestKernel> => boot({ ...options, bare: true })
 
-/**
- * Those that others build on, and `plugins`, with the parts of `extensions` where that is among them; one of the same name takes
- * the place of its like.
- */
+/** Plugins that are parts of others. */
+const PARTS: readonly (readonly [whole: Plugin, parts: readonly Plugin[]])[] = [
+  [extensions, [installer, subprocessHost]],
+  [sessions, [acp]],
+]
+
+/** Those that others build on, and `plugins` with their parts; one of the same name takes the place of its like. */
 export function withBase(plugins: readonly Plugin[]): Plugin[] {
   const names = new Set(plugins.map(({ name }) => name))
-  const parts = plugins.includes(extensions) ? [installer, subprocessHost] : []
+  const parts = PARTS.filter(([whole]) => plugins.includes(whole)).flatMap(([, own]) => own)
   return [...[...base, ...parts].filter(({ name }) => !names.has(name)), ...plugins]
 }
 

@@ -15,17 +15,17 @@ import type {
 import type { PermissionMode } from '../../agents/agents/api.js'
 import type { Provider } from '../../agents/providers/api.js'
 import type { Workspace } from '../../desk/workspaces/api.js'
-import type { EventContent } from './events.js'
+import type { AskedQuestion, EventContent, FailureKind, SessionGuard, SessionQuestion, Sight } from '../acp/api.js'
 import type { SessionWorktree, SessionWorktrees, WorktreeInUse } from './fork/api.js'
 import type { SessionUses } from './journal/uses.js'
 import type { IdleSession, SessionPoints, SessionTaps } from './points.js'
 import type { SessionPast } from './read/past.js'
-import type { Sight } from './requests/paths.js'
-import type { AskedQuestion, SessionQuestion } from './requests/session-question.js'
 import type { SessionRights } from './rights.js'
 
+export type { AskedQuestion, FailureKind, QuestionEnd, SessionGuard, SessionQuestion } from '../acp/api.js'
 export { SessionErrors } from './errors.js'
 export type * from './fork/api.js'
+export * from './inbox-sources.js'
 export { LocalTime } from './journal/local-time.js'
 export type * from './journal/uses.js'
 export * from './lifecycle/health-timing.js'
@@ -37,7 +37,6 @@ export { points } from './points.js'
 export type * from './read/past.js'
 export * from './read/session-run.js'
 export { CREATE_ERRORS, PARTICIPATION_ERRORS } from './refusals.js'
-export * from './requests/session-question.js'
 export type { SessionRights } from './rights.js'
 export { isRestartable } from './states.js'
 
@@ -54,19 +53,6 @@ export type StopReason =
   | 'agent_crashed'
   | 'hook_stopped'
   | 'shutdown'
-
-export type FailureKind =
-  | 'startup_failure'
-  | 'handshake_failure'
-  | 'load_session_failure'
-  | 'protocol_failure'
-  | 'prompt_failure'
-  | 'cancellation'
-  | 'permission_failure'
-  | 'process_exit'
-  | 'transport_failure'
-  | 'timeout'
-  | 'unknown_failure'
 
 export interface SessionFailure {
   readonly kind: FailureKind
@@ -178,14 +164,6 @@ export interface FollowedPage {
 export interface QueuedTurn {
   readonly turnId: string
   readonly from: number
-}
-
-/** Makes an agent ask before each operation in every permission mode, so that a plugin can refuse; the mode decides afterwards. */
-export interface SessionGuard {
-  /** Name of the guard for people: `the required hook lint`. */
-  readonly by: string
-  /** Whether the process ends at the first edit without a request. Otherwise only the transcript records that edit. */
-  readonly isRequired: boolean
 }
 
 /** The sessions API for other plugins. */

@@ -1,6 +1,6 @@
 import type { Gate, Notify, Pipeline } from '../../../kernel/plugin.js'
 import type { SecretOwner } from '../../access/vault/api.js'
-import type { ProcessWatch } from './agent/failure.js'
+import type { ProcessWatch } from '../acp/api.js'
 import type { BriefingTable } from './agent/launch.js'
 import {
   type NewSession,

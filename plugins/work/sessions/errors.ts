@@ -64,11 +64,6 @@ export const SessionErrors = defineErrors({
     message: 'limits.max_concurrent_agents is reached',
     next: 'stop a session with svc session stop <id>, or raise limits.max_concurrent_agents in config.json',
   },
-  permission_not_found: {
-    status: 404,
-    message: 'no such pending permission request; it may be answered already',
-    next: command('session interactions', placeholder('id')),
-  },
   session_name_invalid: {
     status: 400,
     message: 'this cannot be the name of a session',
@@ -146,27 +141,6 @@ export const SessionErrors = defineErrors({
     message: 'a prompt cannot carry such a file',
     next: 'attach a text in UTF-8, a PNG, JPEG, GIF or WebP image, a PDF, or audio',
   },
-  clarification_not_found: {
-    status: 404,
-    message: 'no such question waits in this session',
-    next: command('session clarify', placeholder('id')),
-  },
-  clarification_answered: { status: 409, message: 'this question is already answered or has expired' },
-  clarification_idle: {
-    status: 409,
-    message: 'no turn of this session is running, so a question cannot be shown',
-    next: command('session prompt', placeholder('id'), placeholder('text')),
-  },
-  clarification_crowded: {
-    status: 409,
-    message: 'too many questions wait in this session',
-    next: command('session clarify', placeholder('id')),
-  },
-  clarification_invalid: {
-    status: 400,
-    message: 'this is not a valid answer to the question',
-    next: command('session clarify', placeholder('id')),
-  },
   turn_changed: {
     status: 409,
     message: 'another turn is now running',
@@ -208,11 +182,6 @@ export const SessionErrors = defineErrors({
     status: 400,
     message: 'the text of the prompt is missing',
     next: command('session prompt', placeholder('id'), placeholder('text')),
-  },
-  permission_not_offered: {
-    status: 400,
-    message: 'the agent offers no option of that kind for this request',
-    next: 'choose a decision that its options allow: svc session history <id> shows them',
   },
   prompt_idempotency_conflict: {
     status: 409,

@@ -1,7 +1,10 @@
 import { iso } from '../../../kernel/plugin.js'
 import type { SessionEvent } from '../../../schemas/sessions.js'
+import type { EventContent } from '../acp/api.js'
 import type { SessionFailure, StopReason } from './api.js'
 import type { SessionRow } from './table.js'
+
+export type { EventContent }
 
 /** Types of the stored events that this plugin writes. */
 export type SessionEventType =
@@ -25,9 +28,6 @@ export type SessionEventType =
 
 /** Schema name of the member `content`. */
 const CONTENT_SCHEMA = 'svc.session.event.v1'
-
-/** Free-form members of an event. Texts of agents are bounded before they become events. */
-export type EventContent = Readonly<Record<string, unknown>>
 
 /** An event before it is written to the journal. */
 export interface NewEvent {

@@ -1,5 +1,5 @@
 import { messageOf } from '../../../kernel/plugin.js'
-import { ProcessWatch } from './agent/failure.js'
+import { ProcessWatch } from '../acp/api.js'
 import { BriefingTable } from './agent/launch.js'
 import { SessionArchive } from './archive/session-archive.js'
 import { Presence } from './attach/presence.js'

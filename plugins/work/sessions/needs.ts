@@ -11,6 +11,7 @@ import { Files } from '../../platform/files/api.js'
 import { Journals } from '../../platform/journals/api.js'
 import { Ownership } from '../../platform/ownership/api.js'
 import { Processes } from '../../platform/processes/api.js'
+import { Acp } from '../acp/api.js'
 
 /** Required services of the plugin. */
 export const needs = {
@@ -28,5 +29,6 @@ export const needs = {
   settings: maybe(SettingKeys),
   vault: maybe(Vault),
   ownership: Ownership,
+  acp: Acp,
 }
 export type K = KernelOf<typeof needs>

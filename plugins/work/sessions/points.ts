@@ -1,8 +1,11 @@
 import { gate, type HooksOf, hookTable, notify, pipeline, type TapsOf, type Tx } from '../../../kernel/plugin.js'
 import type { SessionHealth } from '../../../schemas/sessions.js'
+import type { ClientCall, EventContent, OperationAsked } from '../acp/api.js'
 import type { NewSession, SessionInfo, SessionLaunch, SessionStart, StopReason } from './api.js'
-import type { EventContent, SessionEventType } from './events.js'
+import type { SessionEventType } from './events.js'
 import type { SessionUse } from './journal/uses.js'
+
+export type { ClientCall, OperationAsked }
 
 /** A value that taps pass on; `deny` refuses the operation, with the reason in words. */
 export interface Deniable {
@@ -68,31 +71,9 @@ export interface AgentCommandLine extends Deniable {
   readonly isGuardable?: true
 }
 
-/** An operation that the daemon performs for an agent: a file read or written, a command run. */
-export interface ClientCall extends Deniable {
-  readonly kind: 'read' | 'edit' | 'execute'
-  /** The path, or the command and its arguments. */
-  readonly title: string
-  /** The argv of a command. A tap may replace it; the new command is then judged like one of the agent. */
-  readonly argv?: readonly string[]
-  /** Set for a command with variables chosen by the agent; taps cannot change them. */
-  readonly setsEnvironment?: true
-}
-
 /** A permission before it is granted, or before a person is asked. */
-export interface PermissionAsked {
+export interface PermissionAsked extends OperationAsked {
   readonly sessionId: string
-  /** Tool kind of ACP: `read`, `edit`, `execute` … */
-  readonly toolKind: string
-  readonly title: string
-  /** The command line, as far as the agent sends it. */
-  readonly command?: string
-  /** The words of the command, where the agent sends them separately. */
-  readonly argv?: readonly string[]
-  /** File paths, as the agent wrote them. */
-  readonly paths?: readonly string[]
-  /** The mode refuses the request in any case; taps are only notified. */
-  readonly isRefused?: boolean
   /** Allows this request once where the mode would ask a person; a refusal by another tap wins. */
   allow(): void
   /** Adds a second tool kind; the request is granted only if the mode allows both kinds. */

@@ -1,6 +1,7 @@
 import { column, type RowOf, table } from '../../../kernel/kit/table.js'
 import type { PermissionMode } from '../../agents/agents/api.js'
-import type { FailureKind, SessionConfinement, SessionInfo, SessionState, StopReason } from './api.js'
+import type { FailureKind } from '../acp/api.js'
+import type { SessionConfinement, SessionInfo, SessionState, StopReason } from './api.js'
 
 const { integer, text, time } = column
 

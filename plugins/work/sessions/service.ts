@@ -1,7 +1,9 @@
 import type { Actor } from '../../../kernel/plugin.js'
 import type { AnswerClarificationBody, ApproveBody, Session, SessionHealth } from '../../../schemas/sessions.js'
+import type { AskedQuestion, SessionGuard, SessionQuestion } from '../acp/api.js'
+import { AcpErrors } from '../acp/api.js'
+import { answerPermission } from './agent/answer.js'
 import {
-  type AskedQuestion,
   type CreateSession,
   type FollowedPage,
   type IdleSession,
@@ -9,11 +11,9 @@ import {
   type QueuedTurn,
   type RecordedPage,
   SessionErrors,
-  type SessionGuard,
   type SessionInfo,
   type SessionPoints,
   type SessionPrompt,
-  type SessionQuestion,
   Sessions,
   type SessionsApi,
   type TurnOutcome,
@@ -36,7 +36,6 @@ import type { K } from './needs.js'
 import { followPage } from './read/follow.js'
 import { answerTo, inboxOf, pendingIn } from './read/inbox.js'
 import { pastOf, type SessionPast } from './read/past.js'
-import { answerPermission } from './requests/answer.js'
 import type { SessionRow } from './table.js'
 import { Prompting } from './turn/prompting.js'
 import { healthToWire, infoOf, SessionWire } from './wire.js'
@@ -190,11 +189,11 @@ export class SessionsService implements SessionsApi {
     return (await this.context.attachments.store(this.find(id).id, async () => file)).id
   }
 
-  readonly requests = (id: string) => pendingIn(this.context, this.open.peek(id))
+  readonly requests = (id: string) => pendingIn(this.open.peek(id))
 
   clarify(id: string, requestId: string, body: AnswerClarificationBody): void {
     const clarifications = this.open.peek(this.find(id).id)?.binding.running?.clarifications
-    if (!clarifications) throw SessionErrors.clarification_not_found('the agent of this session does not run')
+    if (!clarifications) throw AcpErrors.clarification_not_found('the agent of this session does not run')
     clarifications.answer(requestId, body)
   }
 
@@ -255,7 +254,7 @@ export class SessionsService implements SessionsApi {
   readonly inbox = (most?: number) => inboxOf(this.context, this.open.all, most)
   readonly finished = () => finishedSessions(this.context)
   readonly isWatched = (id: string) => this.context.presence.sees(id)
-  readonly answerTo = (id: string) => answerTo(this.context, this.open.peek(id))
+  readonly answerTo = (id: string) => answerTo(this.open.peek(id))
   readonly noteHookRun: SessionsApi['noteHookRun'] = (id, content) => noteHookRun(this.open.peek(id), content)
 
   retire(id: string, endedAt: number): Promise<'removed' | 'kept' | 'referred'> {

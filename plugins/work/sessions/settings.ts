@@ -57,9 +57,6 @@ export const SessionSettings = {
   cancelGrace: duration('session.supervision.timeout_cancel_grace', '30s'),
   /** Maximum number of turns to reach a goal before a person is asked. */
   goalTurns: count('session.goal.turn_limit', 20, 1, 1000),
-  permissionTimeout: duration('session.permissions.timeout', '5m'),
-  initializeTimeout: duration('session.startup.initialize_timeout', '30s'),
-  newSessionTimeout: duration('session.startup.new_session_timeout', '60s'),
   /** Limit for each briefing contributor when a session is made. */
   briefingTimeout: duration('session.startup.briefing_timeout', '5s'),
 }

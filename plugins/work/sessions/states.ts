@@ -1,4 +1,5 @@
-import type { FailureKind, SessionState, StopReason } from './api.js'
+import type { FailureKind } from '../acp/api.js'
+import type { SessionState, StopReason } from './api.js'
 
 /**
  * All transitions of a session. Only a restart leaves `stopped`, and only after a {@link RESTARTABLE} stop. An active session may

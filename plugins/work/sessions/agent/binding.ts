@@ -1,29 +1,29 @@
 import { Serial } from '../../../../kernel/kit/serial.js'
 import { type Clock, iso, messageOf } from '../../../../kernel/plugin.js'
 import type { RuntimeSelection } from '../../../../schemas/sessions.js'
-import type { SessionFailure, SessionGuard } from '../api.js'
+import {
+  type AgentFailure,
+  chooseRuntime,
+  type EventContent,
+  isProcessFailure,
+  type Permissions,
+  type Pulse,
+  pulseOf,
+  type SessionGuard,
+  type Watched,
+} from '../../acp/api.js'
+import type { SessionFailure } from '../api.js'
 import type { SessionsContext } from '../context.js'
-import type { EventContent } from '../events.js'
 import { GOAL } from '../goal/goal.js'
 import type { SessionLog } from '../journal/session-log.js'
 import { summarize } from '../read/transcript.js'
-import type { Permissions } from '../requests/permissions.js'
-import { chooseRuntime } from '../runtime/choosing.js'
 import { otherProviderOf, providerOf, wishOf } from '../runtime/selection.js'
 import type { SessionRow } from '../table.js'
 import { type ToolCall, ToolCalls } from '../turn/tool-calls.js'
 import type { Turn, TurnContext } from '../turn/turn.js'
 import { Updates } from '../turn/updates.js'
 import { infoOf } from '../wire.js'
-import {
-  type AgentFailure,
-  isProcessFailure,
-  type Pulse,
-  plainFailure,
-  pulseOf,
-  type Watched,
-  writeCrashBundle,
-} from './failure.js'
+import { plainFailure, writeCrashBundle } from './crash-bundle.js'
 import { type Launch, launch, type RunningAgent, renewed } from './launch.js'
 
 /** The session as its agent binding sees it. */

@@ -6,14 +6,29 @@ import { type LaunchPlan, type PermissionMode, unheldText } from '../../../agent
 import { BUILT_IN_PROVIDER, type Provider, type ProvidersApi } from '../../../agents/providers/api.js'
 import { type Workspace, WorkspaceErrors } from '../../../desk/workspaces/api.js'
 import type { ProcessHandle } from '../../../platform/processes/api.js'
-import { permissionDenied } from '../acp/error.js'
-import type { ToolCallFields } from '../acp/schemas.js'
+import {
+  AgentFailure,
+  AgentGuards,
+  type AgentProcess,
+  bounded,
+  type CallWatch,
+  type Clarifications,
+  contains,
+  type EventContent,
+  type LeftOut,
+  type Permissions,
+  permissionDenied,
+  resolveInside,
+  type Sight,
+  type Terminals,
+  type Territory,
+  type ToolCallFields,
+} from '../../acp/api.js'
 import {
   type Briefing,
   SessionBriefings,
   type SessionCommand,
   type SessionConfinement,
-  type SessionGuard,
   type SessionInfo,
   type SessionLaunch,
   type SessionRights,
@@ -21,25 +36,15 @@ import {
 } from '../api.js'
 import type { SessionsContext } from '../context.js'
 import { SessionErrors } from '../errors.js'
-import type { EventContent } from '../events.js'
 import { allowed, permissionGate } from '../gates.js'
 import { Remembered } from '../lifecycle/remembered.js'
 import { type AcpMcpServer, type SessionMcpServer, SessionMcpServers } from '../mcp-servers.js'
 import type { K } from '../needs.js'
-import { Clarifications } from '../requests/clarifications.js'
-import type { CallWatch } from '../requests/client-methods.js'
-import { contains, resolveInside, type Sight, type Territory } from '../requests/paths.js'
-import { Permissions } from '../requests/permissions.js'
-import { bounded } from '../requests/question.js'
-import { Terminals } from '../requests/terminals.js'
-import { ToolRights } from '../requests/tool-rights.js'
 import { confinementOf } from '../row.js'
 import { otherProviderOf, wishOf } from '../runtime/selection.js'
 import { SessionSettings } from '../settings.js'
 import type { SessionRow } from '../table.js'
 import { infoOf } from '../wire.js'
-import { AgentFailure } from './failure.js'
-import type { AgentProcess, LeftOut } from './process.js'
 
 /** Checked input for the start of a process. */
 export interface Launch {
@@ -138,8 +143,7 @@ async function start(
   briefing: string,
   listener: LaunchListener,
 ): Promise<RunningAgent> {
-  const { kernel, limits, points } = context
-  const { clock, ids } = kernel
+  const { kernel, points } = context
   const command = allowed(await points.agentPreStart.run({ argv: plan.argv, cwd: territory.roots[0]! }, info))
   const cwd = await resolveInside(territory, command.cwd)
   const owner = `${row.id} ${row.agent_name}`
@@ -147,11 +151,11 @@ async function start(
   const environment = await kernel.needs.providers.environment(provider ?? kernel.needs.providers.builtIn)
   const program = kernel.needs.providers.programOf(plan.argv)
   const mode = row.type === 'dream' ? 'approve-all' : (row.permissions_asked ?? plan.permissions)
-  const tools = new ToolRights(rightsOf(row)?.tools)
+  const rights = rightsOf(row)
   const guards = new AgentGuards(command.guardedBy)
   if (guards.required !== undefined && program?.neverAsks) throw unguarded(guards.required, program.displayName)
   // Only an agent that asks can be refused. With a guard or a limited tool set it therefore asks in every mode.
-  const mustAsk = () => tools.isLimited || guards.first !== undefined
+  const mustAsk = () => rights?.tools !== undefined || guards.first !== undefined
   const isBound = mode !== 'approve-all' || mustAsk()
   const learnsToAsk = isBound || command.isGuardable === true
   const confinement = confinementOf(row)
@@ -159,43 +163,19 @@ async function start(
   const argv = [...command.argv, ...((learnsToAsk && isSandboxed && program?.sandboxedArgs) || [])]
   const note = isBound && isSandboxed ? program?.sandboxedNote : undefined
   const asksIn = (mode: PermissionMode) => (mode === 'approve-all' && mustAsk() ? 'approve-reads' : mode)
-  const allowedServers = rightsOf(row)?.mcpServers
   const warning = 'mcp_server_left_out'
   const leftOut = (text: string) => listener.warn(listener.turnId() ?? '', { warning, text })
   const sessionStart: SessionStart = await context.prepare.run(
     {
       env: { ...environment, ...(learnsToAsk && program?.askingEnv), ...ownVariables(context, row) },
-      mcpServers: await serversFor(kernel, plan.definition, workspace, allowedServers, { sessionId: row.id, leftOut }),
+      mcpServers: await serversFor(kernel, plan.definition, workspace, rights?.mcpServers, {
+        sessionId: row.id,
+        leftOut,
+      }),
       preamble: envelope(row, workspace, cwd, [plan.definition.prompt, note, briefing].filter(Boolean).join('\n\n')),
     },
     info,
   )
-  const permissions = new Permissions({
-    mode,
-    tools,
-    guards,
-    get territory() {
-      return { ...territory, readOnly: surroundings.protected, sightOf: surroundings.sightOf }
-    },
-    ...{ clock, ids, timeoutMs: limits.permissionTimeout },
-    turnId: () => listener.turnId(),
-    isAttended: () => !['dream', 'spawned'].includes(row.type) && listener.isAttended(),
-    known: id => listener.known(id),
-    gate: permissionGate(context, row.id),
-    record: (turnId, content) => listener.record(turnId, content),
-    warn: (turnId, content) => listener.warn(turnId, content),
-  })
-  const clarifications = new Clarifications({
-    sessionId: row.id,
-    agentName: row.agent_name,
-    clock,
-    ids,
-    timeoutMs: limits.permissionTimeout,
-    turnId: () => listener.turnId(),
-    record: (turnId, content) => listener.note(turnId, content),
-    warn: (turnId, content) => listener.warn(turnId, content),
-    expired: turnId => permissions.expire(turnId),
-  })
   const surround = () =>
     surroundingsOf(context, {
       session: info,
@@ -211,12 +191,6 @@ async function start(
   /** Starts a command of the session with the changes of its surroundings. */
   const spawn = (label: string, command: SessionCommand) =>
     kernel.needs.processes.spawn({ ...surroundings.change(command), label, stdio: 'pipe', onBehalfOf: owner })
-  const terminals = new Terminals({
-    clock,
-    ids,
-    env: sessionStart.env,
-    spawn: ({ label, argv, cwd, env }) => spawn(`${row.id} ${label}`, { argv, cwd, env }),
-  })
   const watch: CallWatch = {
     async before(call) {
       const { deny, ...changes } = await points.toolPreCall.run(call, info)
@@ -231,6 +205,24 @@ async function start(
       void (error === undefined ? points.toolPostCall : points.toolPostError).call(result)
     },
   }
+  const client = kernel.needs.acp.clientFor({
+    sessionId: row.id,
+    agentName: row.agent_name,
+    mode,
+    tools: rights?.tools,
+    guards,
+    territory: () => ({ ...territory, readOnly: surroundings.protected, sightOf: surroundings.sightOf }),
+    env: sessionStart.env,
+    spawn: ({ label, argv, cwd, env }) => spawn(`${row.id} ${label}`, { argv, cwd, env }),
+    watch,
+    turnId: () => listener.turnId(),
+    isAttended: () => !['dream', 'spawned'].includes(row.type) && listener.isAttended(),
+    known: id => listener.known(id),
+    gate: permissionGate(context, row.id),
+    record: (turnId, content) => listener.record(turnId, content),
+    note: (turnId, content) => listener.note(turnId, content),
+    warn: (turnId, content) => listener.warn(turnId, content),
+  })
   const connect = async (loadId: string | undefined) => {
     listener.signal.throwIfAborted()
     const handle = await spawn(owner, { argv, cwd, env: sessionStart.env }).catch(error => {
@@ -241,35 +233,22 @@ async function start(
     listener.signal.addEventListener('abort', abort, { once: true })
     try {
       if (listener.signal.aborted) abort()
-      // The SDK loads with the first process, so an idle daemon saves its memory.
-      const [{ AgentProcess }, { ClientMethods }] = await Promise.all([
-        import('./process.js'),
-        import('../requests/client-methods.js'),
-      ])
-      return await AgentProcess.connect({
+      return await client.connect({
         owner,
         handle,
-        clock,
         cwd,
         addDirs: territory.roots.slice(1),
         mcpServers: sessionStart.mcpServers,
         mode: asksIn(mode),
-        guards,
-        version: kernel.needs.host.version,
         load: loadId,
-        initializeTimeout: limits.initializeTimeout,
-        newSessionTimeout: limits.newSessionTimeout,
-        methods: new ClientMethods(permissions, clarifications, terminals, watch),
         update: params => listener.update(params),
         room: () => listener.room(),
         activity: () => listener.activity(),
         fault: error => kernel.needs.report(owner, 'stdout', error),
-        refused: why => permissions.asking.refuse(why),
         leftOut: (servers, why) => leftOut(`the agent ${whyLeftOut(why)}; it does without ${servers.join(', ')}`),
         askingModes: (program ?? provider)?.askingModes ?? [],
         withholds: (program ?? provider)?.withholds ?? [],
         mcpTransports: (program ?? provider)?.mcpTransports,
-        redact: kernel.redact,
         login: loginText(program ?? provider, isSandboxed),
         withheld: () => withheldText(kernel.needs.providers, program, provider),
         log: (text, fields) => kernel.log.warn(text, { session: row.id, ...fields }),
@@ -294,6 +273,7 @@ async function start(
     return connect(undefined)
   })
   const unheld = isBound && program?.neverAsks ? unheldText(program.displayName, asksIn(mode)) : undefined
+  const { permissions, clarifications, terminals } = client
   return {
     agent,
     permissions,
@@ -371,39 +351,6 @@ async function serversFor(
     throw new AgentFailure('startup_failure', messageOf(error), error)
   })
   return servers.flat()
-}
-
-/**
- * The guards of an agent, one per owner. A guard makes the agent ask before each operation; guards can change while the agent runs.
- */
-export class AgentGuards {
-  readonly #byOwner = new Map<string, SessionGuard>()
-  /** Reason for which the process cannot be made to ask for a guard set after its start; undefined: the guards hold. */
-  unheld: string | undefined
-
-  constructor(required: Readonly<Record<string, string>> = {}) {
-    for (const [owner, by] of Object.entries(required)) this.#byOwner.set(owner, { by, isRequired: true })
-  }
-
-  of(owner: string): SessionGuard | undefined {
-    return this.#byOwner.get(owner)
-  }
-
-  set(owner: string, guard: SessionGuard | undefined): void {
-    if (guard) this.#byOwner.set(owner, guard)
-    else this.#byOwner.delete(owner)
-  }
-
-  /** The guard that is named in messages: required guards first, then by name of the owner. */
-  get first(): SessionGuard | undefined {
-    const order = ([name, { isRequired }]: [string, SessionGuard]) => `${isRequired ? 0 : 1} ${name}`
-    return [...this.#byOwner].sort((a, b) => (order(a) < order(b) ? -1 : 1))[0]?.[1]
-  }
-
-  /** The first guard without which the agent may not act, for people. */
-  get required(): string | undefined {
-    return this.first?.isRequired ? this.first.by : undefined
-  }
 }
 
 /** Changes to the commands of a session, and the cleanup after them. */

@@ -1,7 +1,7 @@
 import { columnsOf } from '../../../../kernel/kit/annotations/show.js'
 import { command } from '../../../../kernel/kit/commands/command-line.js'
 import type { Clarification, InboxQuestion, InboxReply, InteractionReply } from '../../../../schemas/sessions.js'
-import type { Decision } from '../requests/permission-rules.js'
+import type { Decision } from '../../acp/api.js'
 import { showQuestion, verdictText } from './approve-command.js'
 import { oneLine } from './one-line.js'
 import type { TaskContext } from './task-context.js'

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { EventContent } from '../events.js'
+import type { EventContent } from '../../acp/api.js'
 import { EntryIndex } from './entry-index.js'
 import { TypeIndex } from './type-index.js'
 import { NO_USAGE, Usage, withEvent } from './usage.js'

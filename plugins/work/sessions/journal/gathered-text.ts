@@ -1,5 +1,5 @@
 import type { Clock, Redact, RedactedStream } from '../../../../kernel/plugin.js'
-import type { EventContent } from '../events.js'
+import type { EventContent } from '../../acp/api.js'
 
 /** Milliseconds for which chunks of one text are gathered. */
 const GATHER_MS = 50

@@ -1,6 +1,6 @@
 import { clip } from '../../../../kernel/kit/text.js'
-import { isProcessFailure } from '../agent/failure.js'
-import type { EventContent, NewEvent, SessionEventType } from '../events.js'
+import { type EventContent, isProcessFailure } from '../../acp/api.js'
+import type { NewEvent, SessionEventType } from '../events.js'
 import type { LiveSession } from '../lifecycle/live-session.js'
 import type { Recorded, SessionHooks } from '../points.js'
 

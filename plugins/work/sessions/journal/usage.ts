@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { SessionUsageReply } from '../../../../schemas/sessions.js'
-import type { EventContent } from '../events.js'
+import type { EventContent } from '../../acp/api.js'
 import type { SessionUse } from './uses.js'
 
 /** Turns, tokens and cost according to the events. */

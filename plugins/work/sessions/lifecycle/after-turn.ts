@@ -1,5 +1,5 @@
 import type { Tx } from '../../../../kernel/plugin.js'
-import type { AgentFailure } from '../agent/failure.js'
+import type { AgentFailure } from '../../acp/api.js'
 import { attentionOfEnd } from '../attention/attention.js'
 import type { SessionsContext } from '../context.js'
 import { Digest } from '../journal/digest.js'

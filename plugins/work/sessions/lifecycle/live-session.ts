@@ -1,6 +1,6 @@
 import { messageOf, type Tx, within } from '../../../../kernel/plugin.js'
+import { AgentFailure, isProcessFailure } from '../../acp/api.js'
 import { AgentBinding, type BindingOwner } from '../agent/binding.js'
-import { AgentFailure, isProcessFailure } from '../agent/failure.js'
 import { type Launch, planLaunch } from '../agent/launch.js'
 import { SessionErrors, type SessionFailure } from '../api.js'
 import { blocksOf } from '../attachments/blocks.js'

@@ -1,30 +1,30 @@
 import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { iso } from '../../../../kernel/plugin.js'
 import type { InboxItem, InboxQuestion } from '../../../../schemas/sessions.js'
+import { boundedQuestion, type WholeQuestion } from '../../acp/api.js'
 import type { SessionsContext } from '../context.js'
+import { InboxSources } from '../inbox-sources.js'
 import type { LiveSession } from '../lifecycle/live-session.js'
-import { boundedQuestion, type WholeQuestion } from '../requests/question.js'
-import { InboxSources } from '../requests/session-question.js'
 
 /** The pending requests of all sessions, and at most `most` items per kind of other plugins, oldest first. */
 export function inboxOf(context: SessionsContext, live: readonly LiveSession[], most?: number): InboxItem[] {
-  const items: InboxItem[] = live.flatMap(one => requestsOf(context, one))
+  const items: InboxItem[] = live.flatMap(one => requestsOf(one))
   for (const { entry } of context.kernel.collect(InboxSources)) for (const item of entry.read(most)) items.push(item)
   return items.sort((a, b) => (a.created_at < b.created_at ? -1 : 1))
 }
 
 /** The command that answers the oldest pending request of a session; undefined when none is pending. */
-export function answerTo(context: SessionsContext, live: LiveSession | undefined): string | undefined {
-  return pendingIn(context, live)[0]?.answer
+export function answerTo(live: LiveSession | undefined): string | undefined {
+  return pendingIn(live)[0]?.answer
 }
 
 /** The pending requests of one session. */
-export function pendingIn(context: SessionsContext, live: LiveSession | undefined): readonly InboxQuestion[] {
-  return live ? requestsOf(context, live) : []
+export function pendingIn(live: LiveSession | undefined): readonly InboxQuestion[] {
+  return live ? requestsOf(live) : []
 }
 
 /** Permission requests come first, because they block the agent. */
-function requestsOf({ limits }: SessionsContext, { row, binding }: LiveSession): InboxQuestion[] {
+function requestsOf({ row, binding }: LiveSession): InboxQuestion[] {
   const session = {
     session_id: row.id,
     ...(row.name && { session_name: row.name }),
@@ -42,7 +42,7 @@ function requestsOf({ limits }: SessionsContext, { row, binding }: LiveSession):
       answer: command('session approve', row.id, '--request', requestId),
       show: command('session interactions', row.id, requestId),
       created_at: iso(createdAt),
-      expires_at: iso(expiresAt ?? createdAt + limits.permissionTimeout),
+      expires_at: iso(expiresAt),
     })),
     ...(clarifications?.pending ?? []).map(({ request_id, turnId, question, choices, asked_at, deadline }) => ({
       ...session,

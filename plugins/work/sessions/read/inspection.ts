@@ -9,13 +9,13 @@ import type {
   RepairSessionReply,
   SessionUsageReply,
 } from '../../../../schemas/sessions.js'
+import { AcpErrors, wholeDiffs } from '../../acp/api.js'
 import { SessionErrors, WakeSources } from '../api.js'
 import type { SessionsContext } from '../context.js'
 import type { StoredSessionEvent } from '../events.js'
 import { usageToWire } from '../journal/usage.js'
 import type { LiveSession } from '../lifecycle/live-session.js'
 import { closeTurn, findGaps } from '../lifecycle/repair.js'
-import { wholeDiffs } from '../questions/shown.js'
 import type { SessionRow } from '../table.js'
 import { healthToWire } from '../wire.js'
 
@@ -63,7 +63,7 @@ export async function interactionIn(
   const whole = wholeInteraction(context, live, id)
   if (whole) return whole
   const found = (await interactionsOf(context, row, live)).find(({ interaction_id }) => interaction_id === id)
-  if (!found) throw SessionErrors.permission_not_found(`no question ${id} in this session`)
+  if (!found) throw AcpErrors.permission_not_found(`no question ${id} in this session`)
   return found
 }
 

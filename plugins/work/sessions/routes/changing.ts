@@ -2,11 +2,12 @@ import { cli, runsCode, show, throws, tool } from '../../../../kernel/kit/annota
 import { accepted, noContent, ok, type Route, streamed } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
 import { undo } from '../../../desk/changes/api.js'
+import { AcpErrors } from '../../acp/api.js'
 import { ApprovalErrors } from '../../tools/api.js'
+import { answerPermission } from '../agent/answer.js'
 import { SessionErrors } from '../api.js'
 import { promptStream, UI_STREAM_HEADERS } from '../read/ui-stream.js'
 import { GOAL_ERRORS, REPETITION_ERRORS, RESUME_ERRORS, TURN_ERRORS } from '../refusals.js'
-import { answerPermission } from '../requests/answer.js'
 import { changeSession } from '../runtime/permissions.js'
 import type { SessionsService } from '../service.js'
 import type { PromptAnswer } from '../turn/prompting.js'
@@ -115,8 +116,8 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
       undo({ by: 'never', why: 'the agent went on with the answer' }),
       throws(
         session_not_found,
-        SessionErrors.permission_not_found,
-        SessionErrors.permission_not_offered,
+        AcpErrors.permission_not_found,
+        AcpErrors.permission_not_offered,
         ApprovalErrors.approval_over,
       ),
     ],

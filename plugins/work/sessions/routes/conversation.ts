@@ -1,6 +1,7 @@
 import { cli, runsCode, show, throws, tool } from '../../../../kernel/kit/annotations/index.js'
 import { type Actor, accepted, ok, type Route } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
+import { AcpErrors } from '../../acp/api.js'
 import { SessionErrors } from '../api.js'
 import { commandsOf, recapOf } from '../read/recap.js'
 import { REPETITION_ERRORS } from '../refusals.js'
@@ -42,7 +43,7 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
         // The request changes nothing, and a person answers it.
         risk: 'read',
       }),
-      throws(SessionErrors.session_not_found, SessionErrors.clarification_idle, SessionErrors.clarification_crowded),
+      throws(SessionErrors.session_not_found, AcpErrors.clarification_idle, AcpErrors.clarification_crowded),
       runsCode(false),
     ],
     summary: 'Ask the user of a session a question and wait for the answer',
@@ -51,7 +52,7 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     handle: async (service, { params, body, actor, signal }) => {
       const row = service.find(params.session_id, params.workspace_id)
       const clarifications = service.open.peek(row.id)?.binding.running?.clarifications
-      if (!clarifications) throw SessionErrors.clarification_idle()
+      if (!clarifications) throw AcpErrors.clarification_idle()
       const { question, choices, timeout_seconds: seconds = ASK_SECONDS } = body
       return ok(await clarifications.put({ by: askerOf(actor), question, choices, timeoutMs: seconds * 1000, signal }))
     },
@@ -63,9 +64,9 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     with: [
       throws(
         SessionErrors.session_not_found,
-        SessionErrors.clarification_not_found,
-        SessionErrors.clarification_answered,
-        SessionErrors.clarification_invalid,
+        AcpErrors.clarification_not_found,
+        AcpErrors.clarification_answered,
+        AcpErrors.clarification_invalid,
       ),
     ],
     summary: 'Answer a question of an agent',
@@ -75,7 +76,7 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     handle: (service, { params, body }) => {
       const row = service.find(params.session_id, params.workspace_id)
       const clarifications = service.open.peek(row.id)?.binding.running?.clarifications
-      if (!clarifications) throw SessionErrors.clarification_not_found('the agent of this session does not run')
+      if (!clarifications) throw AcpErrors.clarification_not_found('the agent of this session does not run')
       return ok(clarifications.answer(params.request_id, body))
     },
   }),

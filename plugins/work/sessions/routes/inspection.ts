@@ -2,6 +2,7 @@ import { cli, runsCode, throws, tool } from '../../../../kernel/kit/annotations/
 import { ok, type Route } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
 import { undo } from '../../../desk/changes/api.js'
+import { AcpErrors } from '../../acp/api.js'
 import { SessionErrors } from '../api.js'
 import { waitForSession } from '../lifecycle/waiting.js'
 import { inspectionOf, interactionIn, interactionsOf, repairTranscript, usageOf } from '../read/inspection.js'
@@ -54,7 +55,7 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     method: 'GET',
     path: `${ONE}/interactions/{interaction_id}`,
     origins: ['agent_session'],
-    with: [throws(SessionErrors.permission_not_found)],
+    with: [throws(AcpErrors.permission_not_found)],
     summary: 'Show a question of an agent, with everything that it would run or change',
     replies: { 200: schemas.InteractionReply },
     handle: async (service, { params }) => {

@@ -1,24 +1,9 @@
 import { shown } from '../../../../kernel/kit/text.js'
 import type { PermissionMode } from '../../../agents/agents/api.js'
+import { ASKING, MODE_NAMES } from '../../acp/api.js'
 import { SessionErrors } from '../api.js'
 import type { LiveSession } from '../lifecycle/live-session.js'
 
-/** Modes in which an agent asks before it acts. Never `plan`: there an agent neither asks nor runs anything. */
-export const ASKING: readonly string[] = ['ask', 'default', 'read-only', 'read_only', 'readOnly']
-/** An agent's own mode names for each permission mode, in the order in which they are tried. */
-export const MODE_NAMES: { readonly [M in PermissionMode]: readonly string[] } = {
-  'approve-all': [
-    'full-access',
-    'agent-full-access',
-    'full_access',
-    'bypassPermissions',
-    'bypass_permissions',
-    'auto',
-    'acceptEdits',
-  ],
-  'approve-reads': ASKING,
-  'deny-all': ASKING,
-}
 /** Agent modes without questions; the permission mode has to allow that. */
 const UNASKED: ReadonlySet<string> = new Set(MODE_NAMES['approve-all'].filter(mode => mode !== 'acceptEdits'))
 /** A mode in which an agent changes nothing. */

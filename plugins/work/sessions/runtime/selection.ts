@@ -3,13 +3,12 @@ import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { messageOf } from '../../../../kernel/plugin.js'
 import { ReasoningEffort } from '../../../../schemas/agents.js'
 import { RuntimeSelection } from '../../../../schemas/sessions.js'
+import { type EffectiveRuntime, offeredModels, type RuntimeWish } from '../../acp/api.js'
 import { SessionErrors } from '../api.js'
 import type { SessionsContext } from '../context.js'
 import type { LiveSession } from '../lifecycle/live-session.js'
 import type { K } from '../needs.js'
 import type { SessionRow } from '../table.js'
-import type { EffectiveRuntime } from './choosing.js'
-import { offeredModels, type RuntimeWish } from './options.js'
 
 const MAX_MODEL = 200
 

@@ -1,6 +1,6 @@
 import type { ConfigOption, SessionRuntime } from '../../../../schemas/sessions.js'
+import type { AgentOptions } from '../../acp/api.js'
 import type { SessionRow } from '../table.js'
-import type { AgentOptions } from './options.js'
 import { effectiveOf, effortToWire, ownModelOf, providerOf } from './selection.js'
 
 /** The member `config_options`; absent when the agent offers no options. */

@@ -3,8 +3,9 @@ import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { History } from '../../../../kernel/kit/history.js'
 import type { Db, Tx } from '../../../../kernel/plugin.js'
 import type { PromptReceipt } from '../../../../schemas/sessions.js'
+import type { EventContent } from '../../acp/api.js'
 import { SessionErrors } from '../api.js'
-import type { EventContent, NewEvent } from '../events.js'
+import type { NewEvent } from '../events.js'
 import { Remembered } from '../lifecycle/remembered.js'
 
 /**

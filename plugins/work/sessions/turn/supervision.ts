@@ -1,6 +1,5 @@
 import type { Clock } from '../../../../kernel/plugin.js'
-import type { Pulse } from '../agent/failure.js'
-import type { EventContent } from '../events.js'
+import type { EventContent, Pulse } from '../../acp/api.js'
 import type { SessionLimits } from '../settings.js'
 
 /** Looks at the processes before they count as frozen. */

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { ToolCallFields } from '../acp/schemas.js'
+import type { ToolCallFields } from '../../acp/api.js'
 import type { NewEvent } from '../events.js'
 import { boundValue } from '../journal/bounds.js'
 

@@ -2,13 +2,20 @@ import { isDeepStrictEqual } from 'node:util'
 import * as v from 'valibot'
 import { clip } from '../../../../kernel/kit/text.js'
 import type { Redact } from '../../../../kernel/plugin.js'
-import { AvailableCommands, type SessionUpdate, ToolCallFields, UpdateParams } from '../acp/schemas.js'
+import {
+  AvailableCommands,
+  type SessionUpdate,
+  type TerminalOutput,
+  TerminalOutputs,
+  ToolCallFields,
+  UpdateParams,
+  withOutputs,
+} from '../../acp/api.js'
 import { ENVELOPE_HEAD } from '../agent/launch.js'
 import { boundText, boundValue } from '../journal/bounds.js'
 import type { SessionLog } from '../journal/session-log.js'
 import { NO_USAGE, useOf, withEvent } from '../journal/usage.js'
 import type { SessionHooks } from '../points.js'
-import { type TerminalOutput, TerminalOutputs, withOutputs } from './terminal-output.js'
 import type { ToolCall, ToolCalls } from './tool-calls.js'
 
 /** Characters kept of one text chunk. */

@@ -2,7 +2,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { pulseOf } from '../../../../plugins/work/sessions/agent/failure.js'
+import { pulseOf } from '../../../../plugins/work/acp/api.js'
 import { testsAtOnce } from '../../../fixtures/at-once.js'
 import { agentText, eventually, isAlive, openWorld, type World } from '../../../fixtures/session-world.js'
 

@@ -1,7 +1,8 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { AgentGuards } from '../../../../plugins/work/acp/api.js'
 import { changeGuard } from '../../../../plugins/work/sessions/agent/binding.js'
-import { AgentGuards, type RunningAgent } from '../../../../plugins/work/sessions/agent/launch.js'
+import type { RunningAgent } from '../../../../plugins/work/sessions/agent/launch.js'
 
 /** A process that can do all, and the modes that it was put into. */
 function running({

@@ -2,10 +2,10 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { OutputEnd } from '../../../../plugins/platform/processes/api.js'
 import { redactEnvironment, redactText } from '../../../../plugins/platform/redaction/secret-patterns.js'
+import * as rules from '../../../../plugins/work/acp/requests/permission-rules.js'
 import { decodeEvent, encodeEvent, type NewEvent } from '../../../../plugins/work/sessions/events.js'
 import { boundText, boundValue } from '../../../../plugins/work/sessions/journal/bounds.js'
 import { TranscriptFolder } from '../../../../plugins/work/sessions/read/transcript.js'
-import * as rules from '../../../../plugins/work/sessions/requests/permission-rules.js'
 import {
   isRestartable,
   RESTARTABLE,

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { ProcessWatch } from '../../../../plugins/work/sessions/agent/failure.js'
+import { ProcessWatch } from '../../../../plugins/work/acp/api.js'
 import { VirtualClock } from '../../../../testing/virtual-clock.js'
 import { eventually } from '../../../fixtures/session-world.js'
 
