@@ -92,7 +92,7 @@ export async function openWorkspace(world: Place, option?: string): Promise<stri
 async function registerWide(fault: CliFault, folder: string, { io, client, out }: Place): Promise<string> {
   const terminal = out.json || out.quiet ? undefined : io.terminal
   if (!terminal) throw new CliFault(fault.code, fault.message, { ...fault.more, exit: exitCodes.usage })
-  const { confirm } = await import('../plugins/work/sessions/cli/typed.js')
+  const { confirm } = await import('../plugins/work/session-commands/typed.js')
   out.line(fault.message)
   if (!(await confirm({ terminal, out }, 'Register it as a workspace?', false)))
     throw new CliFault('workspace_refused', `${folder} was not registered as a workspace`, {

@@ -56,6 +56,7 @@ import acp from './work/acp/index.js'
 import automation from './work/automation/index.js'
 import hooks from './work/hooks/index.js'
 import mcp from './work/mcp/index.js'
+import sessionCommands from './work/session-commands/index.js'
 import sessions from './work/sessions/index.js'
 import tasks from './work/tasks/index.js'
 import tools from './work/tools/index.js'
@@ -103,6 +104,7 @@ export {
   restart,
   sandboxes,
   selfService,
+  sessionCommands,
   sessions,
   settings,
   sidecars,
@@ -152,6 +154,7 @@ export const inTree: readonly Plugin[] = [
   agents,
   acp,
   sessions,
+  sessionCommands,
   identity,
   sandboxes,
   automation,

@@ -1,4 +1,4 @@
-import { KEYS, SLASH } from '../../plugins/work/sessions/cli/keys.js'
+import { KEYS, SLASH } from '../../plugins/work/session-commands/keys.js'
 import { outputModes } from '../show/output.js'
 import { padText, textWidth, wrapText } from '../show/text.js'
 import { type CommandData, isWatchable } from './command-data.js'

@@ -1,4 +1,4 @@
-import { typedLine } from '../../plugins/work/sessions/cli/typed.js'
+import { typedLine } from '../../plugins/work/session-commands/typed.js'
 import type { LocalContext } from '../local.js'
 
 /** Index of the chosen answer; the first one on Enter, or at the end of the input. */

@@ -1,5 +1,5 @@
 import { wholeOf } from '../../kernel/kit/whole.js'
-import { typedLine } from '../../plugins/work/sessions/cli/typed.js'
+import { typedLine } from '../../plugins/work/session-commands/typed.js'
 import { CliFault, exitCodes } from '../fault.js'
 import type { LocalContext } from '../local.js'
 

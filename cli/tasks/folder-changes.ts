@@ -9,7 +9,7 @@ import {
   withRepository,
 } from '../../kernel/kit/git/index.js'
 import { isOfDaemon } from '../../plugins/desk/workspaces/files.js'
-import type { FolderChange, FolderChanges } from '../../plugins/work/sessions/cli/task-context.js'
+import type { FolderChange, FolderChanges } from '../../plugins/work/session-commands/task-context.js'
 
 const gitMs = 10_000
 const gitBytes = 8 * 1024 * 1024

@@ -1,4 +1,4 @@
-import type { TaskContext } from '../../plugins/work/sessions/cli/task-context.js'
+import type { TaskContext } from '../../plugins/work/session-commands/task-context.js'
 import type { Io } from '../io.js'
 import type { Output } from '../show/output.js'
 

@@ -25,7 +25,6 @@ import {
   SessionUnhealthy,
   WakeSources,
 } from './api.js'
-import { commandList } from './cli/command-list.js'
 import { sessionSecrets } from './context.js'
 import { activityOf } from './lifecycle/activity.js'
 import { guardUndo, guardWorkspace } from './lifecycle/catalog.js'
@@ -119,5 +118,4 @@ export default definePlugin({
     { name: 'archive', run: (service, signal) => service.context.archive.run(signal) },
   ],
   quiesce: [{ phase: 'sessions', run: service => service.stopAll() }],
-  commands: commandList,
 })

@@ -6,13 +6,12 @@ import { clip } from '../../../../kernel/kit/text.js'
 import { type Disk, isFull, systemDisk, writeAll } from '../../../../kernel/platform.js'
 import { type Db, iso, messageOf } from '../../../../kernel/plugin.js'
 import type { PromptAttachment } from '../../../../schemas/sessions.js'
+import { type AttachmentKind, kindOf, looksLike, MAX_FILE_BYTES, sizeOf } from '../../acp/api.js'
 import { SessionErrors } from '../api.js'
 import type { K } from '../needs.js'
 import { type FormFile, type PartHead, readForm } from './form.js'
-import { type AttachmentKind, kindOf, looksLike, sizeOf } from './kinds.js'
 
-/** Maximum bytes of one file; maximum number and total bytes of the files of one session. */
-export const MAX_BYTES = 20 * 1024 * 1024
+/** Maximum number and total bytes of the files of one session. */
 const MAX_FILES = 100
 const MAX_ALL = 200 * 1024 * 1024
 const MAX_NAME = 200
@@ -109,7 +108,7 @@ export class Attachments {
       throw SessionErrors.attachment_too_large(`this session has ${MAX_FILES} attachments already`)
     }
     const room = MAX_ALL - sum - (this.#arriving.get(sessionId) ?? 0)
-    const reserved = Math.min(MAX_BYTES, Math.max(0, room))
+    const reserved = Math.min(MAX_FILE_BYTES, Math.max(0, room))
     this.#arriving.set(sessionId, (this.#arriving.get(sessionId) ?? 0) + reserved)
     const id = this.kernel.ids.id('att')
     const file = this.#file(sessionId, id)
@@ -164,7 +163,7 @@ export class Attachments {
       for await (const data of form.data) {
         if (part.bytes + data.length > room) {
           throw SessionErrors.attachment_too_large(
-            `a file is at most ${MAX_BYTES} bytes, those of a session at most ${MAX_ALL}`,
+            `a file is at most ${MAX_FILE_BYTES} bytes, those of a session at most ${MAX_ALL}`,
           )
         }
         await writeAll(this.#disk, handle, data, part.bytes)

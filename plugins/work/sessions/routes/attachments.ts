@@ -1,8 +1,9 @@
 import { runsCode, throws } from '../../../../kernel/kit/annotations/index.js'
 import { created, noContent, type Route } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
+import { MAX_FILE_BYTES } from '../../acp/api.js'
 import { SessionErrors } from '../api.js'
-import { attachmentToWire, MAX_BYTES } from '../attachments/store.js'
+import { attachmentToWire } from '../attachments/store.js'
 import type { SessionsService } from '../service.js'
 import { ONE, route } from './common.js'
 
@@ -20,7 +21,7 @@ export const attachmentRoutes: readonly Route<SessionsService>[] = [
     audited: false,
     summary: 'Upload a file for prompts of a session, as a form with one file',
     body: { as: 'stream', types: ['multipart/form-data'] },
-    bodyLimit: MAX_BYTES + FORM_BYTES,
+    bodyLimit: MAX_FILE_BYTES + FORM_BYTES,
     headers: { 'Content-Type': { required: true } },
     with: [throws(session_not_found, attachment_invalid, attachment_too_large, attachment_type)],
     replies: { 201: schemas.AttachmentReply },

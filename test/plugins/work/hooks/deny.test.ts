@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { EventLines } from '../../../../plugins/work/sessions/cli/event-lines.js'
+import { EventLines } from '../../../../plugins/work/session-commands/event-lines.js'
 import { agentText } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { openScene, type Scene, warmPython } from './scene.js'

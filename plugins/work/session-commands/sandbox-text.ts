@@ -1,4 +1,4 @@
-import type { Session } from '../../../../schemas/sessions.js'
+import type { Session } from '../../../schemas/sessions.js'
 
 /** The sandbox of a session, in a few words. */
 export function sandboxText({ sandbox }: Pick<Session, 'sandbox'>): string {

@@ -1,4 +1,4 @@
-import type { CommandContext } from '../../../../kernel/plugin.js'
+import type { CommandContext } from '../../../kernel/plugin.js'
 
 /** Path of the session's routes, with the workspace looked up by the session ID. */
 export async function sessionPath({ args, client }: CommandContext): Promise<string> {

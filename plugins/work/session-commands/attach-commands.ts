@@ -1,4 +1,4 @@
-import { clip } from '../../../../kernel/kit/text.js'
+import { clip } from '../../../kernel/kit/text.js'
 import type {
   Clarification,
   GoalOutcome,
@@ -7,7 +7,7 @@ import type {
   PromptReceipt,
   Session,
   SessionEvent,
-} from '../../../../schemas/sessions.js'
+} from '../../../schemas/sessions.js'
 import type { Conversation } from './conversation.js'
 import { contentOf } from './event-lines.js'
 import { KEYS, SLASH } from './keys.js'

@@ -1,4 +1,4 @@
-import { visible } from '../../../../kernel/kit/text.js'
+import { visible } from '../../../kernel/kit/text.js'
 
 /**
  * A value of an agent in one line: after a line break it could be mistaken for output of the CLI. Invisible characters are marked.

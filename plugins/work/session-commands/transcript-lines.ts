@@ -1,4 +1,4 @@
-import type { TranscriptEntry } from '../../../../schemas/sessions.js'
+import type { TranscriptEntry } from '../../../schemas/sessions.js'
 import { markerText } from './event-lines.js'
 import { oneLine } from './one-line.js'
 

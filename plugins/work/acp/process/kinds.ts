@@ -1,4 +1,7 @@
-/** Kind of a file, by its content type. */
+/** Maximum bytes of one file of a prompt. */
+export const MAX_FILE_BYTES = 20 * 1024 * 1024
+
+/** Kind of a file of a prompt, by its content type. */
 export type AttachmentKind = 'image' | 'audio' | 'text' | 'document'
 
 const TEXTS = /^(?:text\/[\w.+-]+|application\/(?:json|xml|yaml|toml|x-yaml|javascript|typescript|x-sh|sql))$/

@@ -1,4 +1,4 @@
-import { visible } from '../../../../kernel/kit/text.js'
+import { visible } from '../../../kernel/kit/text.js'
 
 type Content = Readonly<Record<string, unknown>>
 

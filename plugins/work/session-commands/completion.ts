@@ -1,6 +1,6 @@
 import { opendir } from 'node:fs/promises'
 import path from 'node:path'
-import type { ListCommandsReply } from '../../../../schemas/sessions.js'
+import type { ListCommandsReply } from '../../../schemas/sessions.js'
 import type { Conversation } from './conversation.js'
 import { SLASH } from './keys.js'
 import { oneLine } from './one-line.js'

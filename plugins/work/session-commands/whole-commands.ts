@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { command, placeholder } from '../../../../kernel/kit/commands/command-line.js'
-import type { CommandContext } from '../../../../kernel/plugin.js'
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
+import type { CommandContext } from '../../../kernel/plugin.js'
 import type {
   AnswerClarificationBody,
   Clarification,
@@ -9,7 +9,7 @@ import type {
   Session,
   SessionDetail,
   TranscriptReply,
-} from '../../../../schemas/sessions.js'
+} from '../../../schemas/sessions.js'
 import { oneLine } from './one-line.js'
 import { sessionPath } from './session-path.js'
 

@@ -1,5 +1,5 @@
-import { command } from '../../../../kernel/kit/commands/command-line.js'
-import type { SessionEvent, WaitSessionReply } from '../../../../schemas/sessions.js'
+import { command } from '../../../kernel/kit/commands/command-line.js'
+import type { SessionEvent, WaitSessionReply } from '../../../schemas/sessions.js'
 import { goalText, promptHistory, queuedText, runSlash } from './attach-commands.js'
 import { attachedFiles, sendFiles } from './attached-files.js'
 import { completer } from './completion.js'

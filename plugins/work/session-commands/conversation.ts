@@ -1,5 +1,5 @@
-import { type Frame, messageOf } from '../../../../kernel/plugin.js'
-import type { PromptReceipt, SessionEvent } from '../../../../schemas/sessions.js'
+import { type Frame, messageOf } from '../../../kernel/plugin.js'
+import type { PromptReceipt, SessionEvent } from '../../../schemas/sessions.js'
 import { contentOf, EventLines } from './event-lines.js'
 import { Questions, type QuestionTerminal } from './questions.js'
 import type { KeyUse, TaskContext } from './task-context.js'

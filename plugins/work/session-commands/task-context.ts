@@ -1,5 +1,5 @@
-import type { CommandContext, CommandOutput } from '../../../../kernel/plugin.js'
-import type { SessionEvent } from '../../../../schemas/sessions.js'
+import type { CommandContext, CommandOutput } from '../../../kernel/plugin.js'
+import type { SessionEvent } from '../../../schemas/sessions.js'
 
 /** A changed file. */
 export interface FolderChange {

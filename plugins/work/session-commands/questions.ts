@@ -1,5 +1,5 @@
-import type { Clarification, InteractionReply, SessionEvent } from '../../../../schemas/sessions.js'
-import { type Decision, optionFor, type PermissionOption } from '../../acp/api.js'
+import type { Clarification, InteractionReply, SessionEvent } from '../../../schemas/sessions.js'
+import { type Decision, optionFor, type PermissionOption } from '../acp/api.js'
 import { contentOf } from './event-lines.js'
 import { oneLine } from './one-line.js'
 import { BRIEF, questionRows, WHOLE } from './question-lines.js'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { hostname, userInfo } from 'node:os'
-import { clip } from '../../../../kernel/kit/text.js'
+import { clip } from '../../../kernel/kit/text.js'
 import type { TaskContext } from './task-context.js'
 import { confirm } from './typed.js'
 

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
-import { readRegularFile } from '../../../../kernel/kit/read-file.js'
-import { Fault, messageOf } from '../../../../kernel/plugin.js'
-import type { AttachmentReply } from '../../../../schemas/sessions.js'
-import { kindOf } from '../attachments/kinds.js'
-import { MAX_BYTES } from '../attachments/store.js'
+import { readRegularFile } from '../../../kernel/kit/read-file.js'
+import { Fault, messageOf } from '../../../kernel/plugin.js'
+import type { AttachmentReply } from '../../../schemas/sessions.js'
+import { kindOf, MAX_FILE_BYTES } from '../acp/api.js'
 import type { TaskContext } from './task-context.js'
 
 /** Maximum number of files of one prompt. */
@@ -48,11 +47,11 @@ export async function attachedFiles({ lists, cwd, fault }: TaskContext): Promise
   const files: AttachedFile[] = []
   for (const text of named) {
     const file = path.resolve(cwd, text)
-    const bytes = await readRegularFile(file, { maxBytes: MAX_BYTES }).catch(error => {
+    const bytes = await readRegularFile(file, { maxBytes: MAX_FILE_BYTES }).catch(error => {
       if (!(error instanceof Fault)) return refuse(`--attach ${text}: ${messageOf(error)}`)
       const isLarge = error.code === 'file_too_large'
       return refuse(
-        `--attach ${text}: ${isLarge ? `it is larger than ${MAX_BYTES >> 20} MiB` : 'it is not a regular file'}`,
+        `--attach ${text}: ${isLarge ? `it is larger than ${MAX_FILE_BYTES >> 20} MiB` : 'it is not a regular file'}`,
       )
     })
     if (bytes === undefined) {

@@ -1,4 +1,4 @@
-import type { Command } from '../../../../kernel/plugin.js'
+import type { Command } from '../../../kernel/plugin.js'
 
 const session = { name: 'session_id', summary: 'id of a session' }
 const permissions = {
@@ -56,14 +56,14 @@ export const commandList: readonly Command[] = [
       permissions,
       sandbox,
     ],
-    load: () => import('../commands.js').then(module => ({ run: module.runRun })),
+    load: () => import('./commands.js').then(module => ({ run: module.runRun })),
   },
   {
     path: 'inbox',
     summary: 'List questions, approvals and tasks that wait for you, or show one and answer it',
     args: [{ name: 'number', optional: true, summary: 'number of the item to show and answer' }],
     options: [{ name: 'watch', type: 'boolean', summary: 'refresh the list until Ctrl-C' }],
-    load: () => import('../commands.js').then(module => ({ run: module.runInbox })),
+    load: () => import('./commands.js').then(module => ({ run: module.runInbox })),
   },
   {
     path: 'session new',
@@ -78,7 +78,7 @@ export const commandList: readonly Command[] = [
       permissions,
       sandbox,
     ],
-    load: () => import('../commands.js').then(module => ({ run: module.runNew })),
+    load: () => import('./commands.js').then(module => ({ run: module.runNew })),
   },
   {
     path: 'session events',
@@ -90,21 +90,21 @@ export const commandList: readonly Command[] = [
       { name: 'type', type: 'text', summary: 'only events of this type' },
       { name: 'turn', type: 'text', summary: 'only events of this turn' },
     ],
-    load: () => import('../commands.js').then(module => ({ run: module.runEvents })),
+    load: () => import('./commands.js').then(module => ({ run: module.runEvents })),
   },
   {
     path: 'session history',
     summary: 'Show the events of a session by turn',
     args: [session],
     options: [{ name: 'limit', type: 'integer', summary: 'number of newest events' }],
-    load: () => import('../commands.js').then(module => ({ run: module.runHistory })),
+    load: () => import('./commands.js').then(module => ({ run: module.runHistory })),
   },
   {
     path: 'session transcript',
     summary: 'Show the conversation of a session',
     args: [session],
     options: [{ name: 'limit', type: 'integer', summary: 'number of newest messages' }],
-    load: () => import('../commands.js').then(module => ({ run: module.runTranscript })),
+    load: () => import('./commands.js').then(module => ({ run: module.runTranscript })),
   },
   {
     path: 'session approve',
@@ -120,14 +120,14 @@ export const commandList: readonly Command[] = [
         summary: 'allow the shown request without confirmation; required without a terminal',
       },
     ],
-    load: () => import('../commands.js').then(module => ({ run: module.runApprove })),
+    load: () => import('./commands.js').then(module => ({ run: module.runApprove })),
   },
   {
     path: 'session deny',
     summary: 'Reject a permission request of a session',
     args: [session],
     options: [{ name: 'always', type: 'boolean', summary: 'remember the answer for the rest of the session' }, request],
-    load: () => import('../commands.js').then(module => ({ run: module.runApprove })),
+    load: () => import('./commands.js').then(module => ({ run: module.runApprove })),
   },
   {
     path: 'session interactions',
@@ -141,7 +141,7 @@ export const commandList: readonly Command[] = [
         summary: 'only questions with this status',
       },
     ],
-    load: () => import('../commands.js').then(module => ({ run: module.runInteractions })),
+    load: () => import('./commands.js').then(module => ({ run: module.runInteractions })),
   },
   {
     path: 'session prompt',
@@ -154,7 +154,7 @@ export const commandList: readonly Command[] = [
       { name: 'idempotency-key', type: 'text', summary: 'idempotency key; the same prompt is sent only once' },
       { name: 'message-id', type: 'text', summary: 'id of the message; generated if omitted' },
     ],
-    load: () => import('../commands.js').then(module => ({ run: module.runPrompt })),
+    load: () => import('./commands.js').then(module => ({ run: module.runPrompt })),
   },
   {
     path: 'session attach',
@@ -167,7 +167,7 @@ export const commandList: readonly Command[] = [
         summary: 'attach even if another terminal is attached, and detach that one',
       },
     ],
-    load: () => import('../commands.js').then(module => ({ run: module.runAttach })),
+    load: () => import('./commands.js').then(module => ({ run: module.runAttach })),
   },
   {
     path: 'session wait',
@@ -181,20 +181,20 @@ export const commandList: readonly Command[] = [
       },
       { name: 'timeout', type: 'integer', summary: 'timeout in seconds; default: none' },
     ],
-    load: () => import('../commands.js').then(module => ({ run: module.runWait })),
+    load: () => import('./commands.js').then(module => ({ run: module.runWait })),
   },
   {
     path: 'session resume',
     summary: 'Resume a session interrupted by a crash or a stop of the daemon',
     args: [session],
-    load: () => import('../commands.js').then(module => ({ run: module.runResume })),
+    load: () => import('./commands.js').then(module => ({ run: module.runResume })),
   },
   {
     path: 'session recap',
     summary: 'Show a recap of a session: last messages and open questions',
     args: [session],
     options: [{ name: 'limit', type: 'integer', summary: 'number of newest messages' }],
-    load: () => import('../commands.js').then(module => ({ run: module.runRecap })),
+    load: () => import('./commands.js').then(module => ({ run: module.runRecap })),
   },
   {
     path: 'session clarify',
@@ -205,7 +205,7 @@ export const commandList: readonly Command[] = [
       { name: 'skip', type: 'boolean', summary: 'leave an optional question without an answer' },
       { name: 'decline', type: 'boolean', summary: 'decline this question and the rest of its form' },
     ],
-    load: () => import('../commands.js').then(module => ({ run: module.runClarify })),
+    load: () => import('./commands.js').then(module => ({ run: module.runClarify })),
   },
   {
     path: 'session runtime',
@@ -223,14 +223,14 @@ export const commandList: readonly Command[] = [
       { name: 'speed', type: 'text', values: ['normal', 'fast'], summary: 'speed of the model' },
       { name: 'reset', type: 'boolean', summary: 'restore the values that the session started with' },
     ],
-    load: () => import('../commands.js').then(module => ({ run: module.runRuntime })),
+    load: () => import('./commands.js').then(module => ({ run: module.runRuntime })),
   },
   {
     path: 'session rewind',
     summary: 'Rewind a conversation to before its last prompt; changed files are kept and listed',
     args: [session],
     options: [{ name: 'message', type: 'text', summary: 'id of an earlier prompt to rewind to' }],
-    load: () => import('../commands.js').then(module => ({ run: module.runRewind })),
+    load: () => import('./commands.js').then(module => ({ run: module.runRewind })),
   },
   {
     path: 'session fork',
@@ -240,6 +240,6 @@ export const commandList: readonly Command[] = [
       { name: 'name', type: 'text', summary: 'name of the new worktree and its branch svc/<name>' },
       { name: 'worktree', type: 'text', summary: 'existing worktree to use, by name or path' },
     ],
-    load: () => import('../commands.js').then(module => ({ run: module.runFork })),
+    load: () => import('./commands.js').then(module => ({ run: module.runFork })),
   },
 ]

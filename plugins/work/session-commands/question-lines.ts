@@ -1,7 +1,7 @@
-import { visible } from '../../../../kernel/kit/text.js'
-import type { ColorName } from '../../../../kernel/plugin.js'
-import type { QuestionDiff, QuestionHidden } from '../../../../schemas/sessions.js'
-import { boundedDiffs, fileDiff, firstLines } from '../../acp/api.js'
+import { visible } from '../../../kernel/kit/text.js'
+import type { ColorName } from '../../../kernel/plugin.js'
+import type { QuestionDiff, QuestionHidden } from '../../../schemas/sessions.js'
+import { boundedDiffs, fileDiff, firstLines } from '../acp/api.js'
 import { oneLine } from './one-line.js'
 
 /** A row for a person. */
