@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { createKernel } from 'svc'
 import { describe } from 'svc/kit'
 import { definePlugin, Fault, ok, type PluginKernel, routeOf } from 'svc/plugin'
-import { acp, agents, base, daemon, providers, sessions, workspaces } from 'svc/plugins'
+import { acp, agents, base, daemon, providers, sessions, workspaces, worktrees } from 'svc/plugins'
 import * as v from 'valibot'
 
 /** What the plugin does; the kernel hands it everything that it may touch. */
@@ -43,7 +43,7 @@ const mine = definePlugin({
 const home = await mkdtemp(join(tmpdir(), 'svc-embed-'))
 const kernel = await createKernel({
   home,
-  plugins: [...base, daemon, workspaces, providers, agents, acp, sessions, mine],
+  plugins: [...base, daemon, workspaces, providers, agents, acp, worktrees, sessions, mine],
   listen: [],
   log: line => line.plugin === mine.name && console.log(`log: ${line.msg}`),
 })

@@ -60,6 +60,7 @@ import sessionCommands from './work/session-commands/index.js'
 import sessions from './work/sessions/index.js'
 import tasks from './work/tasks/index.js'
 import tools from './work/tools/index.js'
+import worktrees from './work/worktrees/index.js'
 
 export { formerNames } from './former-names.js'
 
@@ -121,6 +122,7 @@ export {
   vault,
   windowManager,
   workspaces,
+  worktrees,
 }
 
 /** Plugins that do a part of the kernel's work; every other plugin requires the ones that it uses. */
@@ -153,6 +155,7 @@ export const inTree: readonly Plugin[] = [
   providers,
   agents,
   acp,
+  worktrees,
   sessions,
   sessionCommands,
   identity,

@@ -97,7 +97,7 @@ const OPENS: Readonly<Record<string, string>> = {
   'plugins/desk/workspaces/files.ts': 'makes new files with O_EXCL, opens folders with O_DIRECTORY',
   'plugins/work/acp/requests/open-inside.ts':
     'opens with O_NONBLOCK, folder by folder; what it opened is judged by who reads it',
-  'plugins/work/sessions/fork/carry.ts': 'makes new files with O_EXCL, in folders that are no links',
+  'plugins/work/worktrees/carry.ts': 'makes new files with O_EXCL, in folders that are no links',
   'plugins/work/acp/process/pulse.ts': 'reads /proc',
   'plugins/work/sessions/agent/crash-bundle.ts': 'makes a new file with O_EXCL',
   'cli/watchdog-thread.ts': 'reads /proc',

@@ -20,6 +20,7 @@ import {
   trust,
   vault,
   workspaces,
+  worktrees,
 } from '../../plugins/index.js'
 import { Events } from '../../plugins/platform/events/api.js'
 import { answer } from './child.js'
@@ -58,6 +59,7 @@ const others = [
   agents,
   identity,
   acp,
+  worktrees,
   sessions,
   tasks,
 ]

@@ -3,7 +3,17 @@ import { cpSync } from 'node:fs'
 import path from 'node:path'
 import { createKernel } from '../../kernel/index.js'
 import { definePlugin } from '../../kernel/plugin.js'
-import { acp, agents, base, daemon, providers, resources, sessions, workspaces } from '../../plugins/index.js'
+import {
+  acp,
+  agents,
+  base,
+  daemon,
+  providers,
+  resources,
+  sessions,
+  workspaces,
+  worktrees,
+} from '../../plugins/index.js'
 import type { SessionsService } from '../../plugins/work/sessions/service.js'
 import { answer } from './child.js'
 
@@ -26,7 +36,7 @@ const opener = definePlugin({
 const handlers = {
   /** Sessions with a turn each, one with many events and one with few; ids of these two, and of their workspace. */
   async fill(count: number, events: number, few: number): Promise<{ workspace: string; long: string; short: string }> {
-    const plugins = [...base, daemon, resources, workspaces, providers, agents, acp, sessions, opener]
+    const plugins = [...base, daemon, resources, workspaces, providers, agents, acp, worktrees, sessions, opener]
     const kernel = await createKernel({ home, plugins, env: { SVC_HOME: home, HOME: home, PATH: process.env.PATH } })
     const added = await kernel.inject({ method: 'POST', url: '/api/workspaces/resolve', body: { path: root } })
     const { id: workspaceId } = JSON.parse(added.body).workspace

@@ -4,7 +4,16 @@ import path from 'node:path'
 import { createKernel, type Kernel, type KernelOptions, type LogLine } from '../../kernel/index.js'
 import type { Ports } from '../../kernel/platform.js'
 import type { Clock, Plugin } from '../../kernel/plugin.js'
-import { acp, base, extensions, filePorts, installer, sessions, subprocessHost } from '../../plugins/index.js'
+import {
+  acp,
+  base,
+  extensions,
+  filePorts,
+  installer,
+  sessions,
+  subprocessHost,
+  worktrees,
+} from '../../plugins/index.js'
 import { inspectProcess } from '../../plugins/platform/processes/api.js'
 import type { VirtualClock } from '../../testing/virtual-clock.js'
 import { validateReply } from './contract.js'
@@ -95,7 +104,7 @@ export const bootBare = (options: BootOptions): Promise<TestKernel> => boot({ ..
 /** Plugins that are parts of others. */
 const PARTS: readonly (readonly [whole: Plugin, parts: readonly Plugin[]])[] = [
   [extensions, [installer, subprocessHost]],
-  [sessions, [acp]],
+  [sessions, [acp, worktrees]],
 ]
 
 /** Those that others build on, and `plugins` with their parts; one of the same name takes the place of its like. */

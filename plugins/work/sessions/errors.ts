@@ -151,13 +151,6 @@ export const SessionErrors = defineErrors({
     message: 'a fork makes a worktree, a branch and a workspace; confirm it',
     next: 'send it with "confirmed": true',
   },
-  worktree_invalid: { status: 400, message: 'this cannot be a worktree', next: 'git worktree list' },
-  worktree_not_found: { status: 404, message: 'no such worktree', next: command('worktree list') },
-  worktree_failed: {
-    status: 409,
-    message: 'the worktree cannot be made',
-    next: 'correct what the message names; no worktree and no branch were left behind',
-  },
   provider_fixed: {
     status: 400,
     message: 'the provider of this session cannot be changed',

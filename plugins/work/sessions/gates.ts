@@ -1,4 +1,4 @@
-import type { PermissionContext } from '../acp/requests/permission-context.js'
+import type { ClientContext } from '../acp/api.js'
 import { type PromptedFor, SessionErrors } from './api.js'
 import type { SessionsContext } from './context.js'
 import type { Stop } from './lifecycle/stopping.js'
@@ -15,7 +15,7 @@ export function allowed<T extends Deniable>(value: T): T {
 }
 
 /** Asks the `permission` gate for one session. */
-export function permissionGate({ permission }: SessionsContext, sessionId: string): PermissionContext['gate'] {
+export function permissionGate({ permission }: SessionsContext, sessionId: string): ClientContext['gate'] {
   return async wanted => {
     let judgedAs = wanted.toolKind
     let isAllowed = false

@@ -6,6 +6,7 @@ import { Changes } from '../../desk/changes/api.js'
 import { Checks, StatusMembers } from '../../desk/daemon/api.js'
 import { WorkspaceDetailMembers, Workspaces } from '../../desk/workspaces/api.js'
 import { AuditedEvents } from '../../platform/audit/api.js'
+import { WorktreeUsers } from '../worktrees/api.js'
 import {
   HealthTimings,
   InboxSources,
@@ -32,7 +33,7 @@ import { checkSessions, statusMembers } from './lifecycle/status.js'
 import { needs } from './needs.js'
 import { sessionRoutes } from './routes/index.js'
 import type { SessionsService } from './service.js'
-import { DefaultAgent, SessionSettings, WorktreeSettings } from './settings.js'
+import { DefaultAgent, SessionSettings } from './settings.js'
 import { SESSION_TABLES } from './table.js'
 
 const { contribute, tap } = surfaceOf<SessionsService>()
@@ -74,13 +75,14 @@ export default definePlugin({
     SessionUnhealthy,
     SessionRecovered,
   ],
-  settings: [DefaultAgent, ...Object.values(SessionSettings), ...Object.values(WorktreeSettings)],
+  settings: [DefaultAgent, ...Object.values(SessionSettings)],
   routes: sessionRoutes,
   registries: [
     contribute(SecretOwners, () => [sessionSecrets]),
     contribute(ArchivedThings, ({ context }) => [
       { parameter: 'session_id', prepare: (id, isRead) => context.archive.prepare(id, isRead) },
     ]),
+    contribute(WorktreeUsers, ({ context }) => [{ sessionsOf: id => context.table.inWorktrees(id) }]),
     contribute(AuditedEvents, () => [SessionPromptedFor.name]),
     contribute(StatusMembers, service => statusMembers(service.context, () => service.open.all)),
     contribute(Checks, service => [

@@ -12,6 +12,7 @@ import { Journals } from '../../platform/journals/api.js'
 import { Ownership } from '../../platform/ownership/api.js'
 import { Processes } from '../../platform/processes/api.js'
 import { Acp } from '../acp/api.js'
+import { Worktrees } from '../worktrees/api.js'
 
 /** Required services of the plugin. */
 export const needs = {
@@ -30,5 +31,6 @@ export const needs = {
   vault: maybe(Vault),
   ownership: Ownership,
   acp: Acp,
+  worktrees: Worktrees,
 }
 export type K = KernelOf<typeof needs>

@@ -20,7 +20,6 @@ import {
 } from './api.js'
 import { finishedSessions } from './attention/attention.js'
 import type { SessionsContext } from './context.js'
-import { Worktrees } from './fork/worktree.js'
 import { noteHookRun } from './journal/telling.js'
 import { usesOf } from './journal/uses.js'
 import { agentFor, createSession, emptyTrash } from './lifecycle/catalog.js'
@@ -53,7 +52,7 @@ export class SessionsService implements SessionsApi {
   readonly past: SessionPast
   readonly context: SessionsContext
   readonly prompting: Prompting
-  readonly worktrees: Worktrees
+  readonly worktrees: SessionsApi['worktrees']
   /** The sessions in memory. */
   readonly open: OpenSessions
   readonly endings: Endings
@@ -79,7 +78,7 @@ export class SessionsService implements SessionsApi {
         this.open.has(row.id) ||
         staysInCatalog(this.context, row, async () => (await own.retiring.ask(infoOf(row))) === undefined),
     })
-    this.worktrees = new Worktrees(kernel)
+    this.worktrees = kernel.needs.worktrees
     this.uses = usesOf(this.context, own.used)
     this.past = pastOf(this.context)
     const peek = (id: string) => this.open.peek(id)

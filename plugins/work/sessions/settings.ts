@@ -63,23 +63,3 @@ export const SessionSettings = {
 
 /** The values of {@link SessionSettings} in force. */
 export type SessionLimits = { readonly [K in keyof typeof SessionSettings]: number }
-
-const inWorkspaces = { section: 'general', apply: 'live', overlay: true } as const
-const texts = (most: number) =>
-  v.pipe(v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(1024))), v.maxLength(most))
-
-/**
- * Contents of a new git worktree beside the committed files; a trusted workspace may set them itself. Durations in milliseconds.
- */
-export const WorktreeSettings = {
-  /** Patterns as in `.gitignore`: ignored files of the workspace that are copied. */
-  carry: { path: 'session.worktree.carry', schema: texts(100), default: [], ...inWorkspaces } as Setting<string[]>,
-  /** A program and its arguments, started in the new worktree; empty: none. */
-  setup: { path: 'session.worktree.setup', schema: texts(64), default: [], ...inWorkspaces } as Setting<string[]>,
-  /** A program and its arguments, run before the daemon removes a worktree; empty: none. */
-  teardown: { path: 'session.worktree.teardown', schema: texts(64), default: [], ...inWorkspaces } as Setting<string[]>,
-  /** Limit of the setup and of the teardown program. */
-  setupTimeout: { ...duration('session.worktree.setup_timeout', '10m'), apply: 'live' } as Setting<number>,
-  /** Limit of one git call, such as the checkout of all files. */
-  gitTimeout: { ...duration('session.worktree.git_timeout', '10m'), apply: 'live' } as Setting<number>,
-}

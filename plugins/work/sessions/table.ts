@@ -223,6 +223,13 @@ export class SessionTable {
     return this.db.all<SessionRow>(`SELECT * FROM sessions_session WHERE ${where}`, values)
   }
 
+  /** Sessions of a workspace that work in worktrees, by ID. */
+  inWorktrees(workspaceId: string): { readonly id: string; readonly worktree: string }[] {
+    const sql = `SELECT id, worktree_id AS worktree FROM sessions_session
+      WHERE workspace_id = ? AND worktree_id IS NOT NULL ORDER BY id`
+    return this.db.all(sql, [workspaceId])
+  }
+
   insert(t: Tx, row: SessionRow): void {
     this.#changed(row.id)
     this.db.onDurable(t, () => this.onChange('created', row.id, row.workspace_id))

@@ -1,5 +1,6 @@
 import { type Actor, messageOf } from '../../../../kernel/plugin.js'
 import type { ForkSessionBody } from '../../../../schemas/sessions.js'
+import { WorktreeErrors, workingFolderOf } from '../../worktrees/api.js'
 import { SessionErrors } from '../api.js'
 import type { SessionsContext } from '../context.js'
 import type { SessionEventType } from '../events.js'
@@ -7,8 +8,7 @@ import { allowed } from '../gates.js'
 import { createSession, removeSession } from '../lifecycle/catalog.js'
 import type { SessionRow } from '../table.js'
 import { infoOf } from '../wire.js'
-import { warnOf, workingFolderOf } from './working-folder.js'
-import { worktreeFor } from './worktree.js'
+import { warnOf } from './warnings.js'
 
 /** Maximum number of events that are copied into the new session. */
 const MAX_EVENTS = 1000
@@ -40,11 +40,11 @@ export async function forkSession(
   await daemon.admit('session')
   slots.check()
   const workspace = workspaces.get(row.workspace_id)
-  if (!workspace) throw SessionErrors.worktree_failed('the workspace of this session no longer exists')
+  if (!workspace) throw WorktreeErrors.worktree_failed('the workspace of this session no longer exists')
   const info = infoOf(row)
   const name = body.worktree ?? body.new_worktree?.name ?? ''
   if (body.worktree === undefined) allowed(await points.worktreePreCreate.run({ root: workspace.rootDir, name }, info))
-  const worktree = await worktreeFor(kernel, workspace, body)
+  const worktree = await kernel.needs.worktrees.requested(workspace, body)
   const root = workingFolderOf(worktree)
   const worktreeInfo = { name: worktree.name, folder: worktree.folder }
   let made: string | undefined

@@ -7,6 +7,7 @@ import type { ParticipationRequest, ResolvedParticipation } from '../../../../sc
 import type { CreateSessionBody, ListSessionsQuery, ListSessionsReply } from '../../../../schemas/sessions.js'
 import type { Undoing } from '../../../desk/changes/api.js'
 import { type Workspace, WorkspaceErrors } from '../../../desk/workspaces/api.js'
+import { workingFolderOf } from '../../worktrees/api.js'
 import { readBriefing } from '../agent/launch.js'
 import {
   type CreateSession,
@@ -21,7 +22,7 @@ import {
   Sessions,
 } from '../api.js'
 import { type SessionsContext, sessionSecrets } from '../context.js'
-import { warnOf, workingFolderOf } from '../fork/working-folder.js'
+import { warnOf } from '../fork/warnings.js'
 import { allowed } from '../gates.js'
 import { checkNotHidden } from '../runtime/selection.js'
 import { DefaultAgent } from '../settings.js'

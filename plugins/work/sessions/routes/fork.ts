@@ -4,6 +4,7 @@ import * as schemas from '../../../../schemas/sessions.js'
 import { SandboxErrors } from '../../../access/sandboxes/api.js'
 import { undo } from '../../../desk/changes/api.js'
 import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
+import { WorktreeErrors } from '../../worktrees/api.js'
 import { SessionErrors } from '../api.js'
 import { forkSession } from '../fork/fork.js'
 import { CREATE_ERRORS } from '../refusals.js'
@@ -23,8 +24,8 @@ export const forkRoutes: readonly Route<SessionsService>[] = [
         ...REFERENCE_ERRORS,
         SessionErrors.session_not_found,
         SessionErrors.fork_unconfirmed,
-        SessionErrors.worktree_invalid,
-        SessionErrors.worktree_failed,
+        WorktreeErrors.worktree_invalid,
+        WorktreeErrors.worktree_failed,
         SessionErrors.session_journal_damaged,
       ),
     ],

@@ -12,7 +12,6 @@ import { queueRoutes } from './queue.js'
 import { readingRoutes } from './reading.js'
 import { rewindRoutes } from './rewind.js'
 import { runtimeRoutes } from './runtime.js'
-import { worktreeRoutes } from './worktrees.js'
 
 /** All routes of sessions. */
 export const sessionRoutes: readonly Route<SessionsService>[] = [
@@ -27,7 +26,6 @@ export const sessionRoutes: readonly Route<SessionsService>[] = [
   ...conversationRoutes,
   ...rewindRoutes,
   ...forkRoutes,
-  ...worktreeRoutes,
   ...runtimeRoutes,
   ...goalRoutes,
 ]

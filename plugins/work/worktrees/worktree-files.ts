@@ -1,8 +1,8 @@
 import { mkdir, readdir, realpath, rm, rmdir } from 'node:fs/promises'
 import path from 'node:path'
-import { lineOf, type RepositoryPlace, repositoryIn } from '../../../../kernel/kit/git/index.js'
-import { writeWhole } from '../../../desk/workspaces/api.js'
-import { SessionErrors } from '../api.js'
+import { lineOf, type RepositoryPlace, repositoryIn } from '../../../kernel/kit/git/index.js'
+import { writeWhole } from '../../desk/workspaces/api.js'
+import { WorktreeErrors } from './errors.js'
 
 /** Steps that undo the creation, run from the last to the first. */
 export type Undoing = (() => Promise<unknown>)[]
@@ -84,5 +84,5 @@ async function freeFolder(wanted: string, count = 0): Promise<string> {
 export async function worktreeRepository(folder: string, gitDir: string): Promise<RepositoryPlace> {
   const real = await Promise.all([folder, gitDir].map(one => realpath(one).catch(() => '')))
   if (real[0] === folder && real[1] === gitDir) return repositoryIn(folder, gitDir)
-  throw SessionErrors.worktree_failed(`${folder} is no longer the worktree that was created there`)
+  throw WorktreeErrors.worktree_failed(`${folder} is no longer the worktree that was created there`)
 }

@@ -1,13 +1,13 @@
 import { lstat, mkdir, readlink, realpath, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import type { RepositoryPlace } from '../../../../kernel/kit/git/index.js'
-import { readRegularFile } from '../../../../kernel/kit/read-file.js'
-import { messageOf } from '../../../../kernel/plugin.js'
-import { isInside } from '../../../desk/workspaces/api.js'
-import { SessionErrors } from '../errors.js'
-import type { K } from '../needs.js'
-import { WorktreeSettings } from '../settings.js'
+import type { RepositoryPlace } from '../../../kernel/kit/git/index.js'
+import { readRegularFile } from '../../../kernel/kit/read-file.js'
+import { messageOf } from '../../../kernel/plugin.js'
+import { isInside } from '../../desk/workspaces/api.js'
+import { WorktreeErrors } from './errors.js'
 import { inRepository } from './git.js'
+import type { K } from './needs.js'
+import { WorktreeSettings } from './settings.js'
 
 /** File with patterns of ignored files to copy into each worktree, as in `.gitignore`. */
 const INCLUDE_FILE = '.worktreeinclude'
@@ -38,7 +38,7 @@ export async function carryFiles(
     return matching.filter(name => !committable.has(name) && !name.endsWith('/'))
   })
   if (files.length > MAX_FILES)
-    throw SessionErrors.worktree_failed(
+    throw WorktreeErrors.worktree_failed(
       `${files.length} files match ${WorktreeSettings.carry.path} and ${INCLUDE_FILE}, more than ${MAX_FILES}; make them with ${WorktreeSettings.setup.path}`,
     )
   const warnings: string[] = []

@@ -1,9 +1,9 @@
-import { type GitCall, type GitHost, type RepositoryPlace, withRepository } from '../../../../kernel/kit/git/index.js'
-import { Fault, messageOf } from '../../../../kernel/plugin.js'
-import { SessionErrors } from '../api.js'
-import type { K } from '../needs.js'
-import { WorktreeSettings } from '../settings.js'
+import { type GitCall, type GitHost, type RepositoryPlace, withRepository } from '../../../kernel/kit/git/index.js'
+import { Fault, messageOf } from '../../../kernel/plugin.js'
+import { WorktreeErrors } from './errors.js'
+import type { K } from './needs.js'
 import { runProgram } from './program.js'
+import { WorktreeSettings } from './settings.js'
 
 const MAX_OUTPUT = 64 * 1024 * 1024
 
@@ -17,7 +17,7 @@ export async function inRepository<T>(
   const host: GitHost = { run: call => git(kernel, call), env: { ...(await environmentOf(kernel)), ...env } }
   return withRepository(repository, host, work).catch(error => {
     const isTold = error instanceof Fault && error.code === 'worktree_failed'
-    throw isTold ? error : SessionErrors.worktree_failed(messageOf(error), { cause: error })
+    throw isTold ? error : WorktreeErrors.worktree_failed(messageOf(error), { cause: error })
   })
 }
 

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { lstat } from 'node:fs/promises'
 import path from 'node:path'
-import type { Git } from '../../../../kernel/kit/git/index.js'
-import type { SessionWorktree } from '../api.js'
-import type { K } from '../needs.js'
+import type { Git } from '../../../kernel/kit/git/index.js'
+import type { SessionWorktree } from './api.js'
 import { inRepository } from './git.js'
+import type { K } from './needs.js'
 import { worktreeRepository } from './worktree-files.js'
 
 /** A fixed author, because git may have no configured identity. */

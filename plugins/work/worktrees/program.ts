@@ -1,8 +1,8 @@
-import type { Setting } from '../../../../kernel/plugin.js'
-import { durationText } from '../../../../schemas/duration.js'
-import { keep, OutputEnd, OutputStart } from '../../../platform/processes/api.js'
-import { SessionErrors } from '../api.js'
-import type { K } from '../needs.js'
+import type { Setting } from '../../../kernel/plugin.js'
+import { durationText } from '../../../schemas/duration.js'
+import { keep, OutputEnd, OutputStart } from '../../platform/processes/api.js'
+import { WorktreeErrors } from './errors.js'
+import type { K } from './needs.js'
 
 /** A program that runs in a worktree. */
 export interface WorktreeProgram {
@@ -27,7 +27,7 @@ const WORDS_MS = 1000
 export async function runProgram(kernel: K, program: WorktreeProgram): Promise<string> {
   const { label, argv, cwd, env, input = '', within, most = WORDS_BYTES } = program
   const handle = await kernel.needs.processes.spawn({ label, argv, cwd, env, stdio: 'pipe' }).catch(cause => {
-    throw SessionErrors.worktree_failed(`${label} cannot be started: ${argv[0]}`, { cause })
+    throw WorktreeErrors.worktree_failed(`${label} cannot be started: ${argv[0]}`, { cause })
   })
   const stdout = keep(handle.stdout, new OutputStart(most))
   const stderr = keep(handle.stderr, new OutputEnd(WORDS_BYTES))
@@ -43,15 +43,17 @@ export async function runProgram(kernel: K, program: WorktreeProgram): Promise<s
   try {
     const [{ code, signal }] = await Promise.all([handle.exited, program.most !== undefined && read])
     if (isLate)
-      throw SessionErrors.worktree_failed(`${label} did not end within ${durationText(limit)} (setting ${within.path})`)
+      throw WorktreeErrors.worktree_failed(
+        `${label} did not end within ${durationText(limit)} (setting ${within.path})`,
+      )
     if (code !== 0) {
       // A process that it started may keep its output open.
       await Promise.race([read, kernel.clock.sleep(WORDS_MS)])
       const words = kernel.redact.text(lastLine(stderr.lines()) || lastLine(stdout.text()), WORDS)
-      throw SessionErrors.worktree_failed(`${label} failed: ${words || `it ended with ${code ?? signal}`}`)
+      throw WorktreeErrors.worktree_failed(`${label} failed: ${words || `it ended with ${code ?? signal}`}`)
     }
     if (program.most !== undefined && stdout.truncated)
-      throw SessionErrors.worktree_failed(`${label} printed more than ${most} bytes`)
+      throw WorktreeErrors.worktree_failed(`${label} printed more than ${most} bytes`)
     return stdout.text()
   } finally {
     timer.cancel()

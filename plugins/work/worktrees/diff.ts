@@ -1,23 +1,18 @@
 import { realpath } from 'node:fs/promises'
 import path from 'node:path'
-import {
-  findRepository,
-  type Git,
-  headOf,
-  type RepositoryPlace,
-  repositoryAt,
-} from '../../../../kernel/kit/git/index.js'
-import { shown } from '../../../../kernel/kit/text.js'
+import { findRepository, type Git, headOf, type RepositoryPlace, repositoryAt } from '../../../kernel/kit/git/index.js'
+import { shown } from '../../../kernel/kit/text.js'
 import type {
   Worktree,
   WorktreeDiffQuery,
   WorktreeDiffReply,
   WorktreeFile,
-} from '../../../../schemas/sessions/worktrees.js'
-import type { Workspace } from '../../../desk/workspaces/api.js'
-import { SessionErrors } from '../api.js'
-import type { K } from '../needs.js'
+} from '../../../schemas/sessions/worktrees.js'
+import type { Workspace } from '../../desk/workspaces/api.js'
+import { WorktreeUsers } from './api.js'
+import { WorktreeErrors } from './errors.js'
 import { inRepository } from './git.js'
+import type { K } from './needs.js'
 import { addAll } from './save.js'
 import { worktreeFolders } from './worktree-files.js'
 
@@ -41,7 +36,7 @@ async function repositoryOf({ rootDir }: Workspace): Promise<RepositoryPlace> {
   const root = await realpath(rootDir).catch(() => rootDir)
   const repository = await findRepository(root).catch(() => undefined)
   if (repository) return repository
-  throw SessionErrors.worktree_failed(`${root} is not a git repository, nor a folder of one`, { next: 'git init' })
+  throw WorktreeErrors.worktree_failed(`${root} is not a git repository, nor a folder of one`, { next: 'git init' })
 }
 
 /** Worktrees of the repository besides the main one, by name. */
@@ -57,12 +52,9 @@ async function placesOf(main: RepositoryPlace): Promise<RepositoryPlace[]> {
 /** Sessions of a workspace by the name of their worktree. */
 type SessionsOf = (worktree: string) => readonly string[]
 
-function sessionsIn({ db }: K, { id }: Workspace): SessionsOf {
-  const rows = db.all(
-    'SELECT id, worktree_id FROM sessions_session WHERE workspace_id = ? AND worktree_id IS NOT NULL ORDER BY id',
-    [id],
-  )
-  return name => rows.flatMap(row => (row.worktree_id === name ? [String(row.id)] : []))
+function sessionsIn({ collect }: K, { id }: Workspace): SessionsOf {
+  const all = collect(WorktreeUsers).flatMap(({ entry }) => entry.sessionsOf(id))
+  return name => all.flatMap(({ id, worktree }) => (worktree === name ? [id] : []))
 }
 
 async function toWire({ top, gitDir }: RepositoryPlace, sessionsOf: SessionsOf): Promise<Worktree> {
@@ -90,7 +82,7 @@ export async function worktreeDiff(
 ): Promise<WorktreeDiffReply> {
   const main = await repositoryOf(workspace)
   const place = (await placesOf(main)).find(({ top }) => path.basename(top) === name)
-  if (!place) throw SessionErrors.worktree_not_found(`the repository has no worktree ${shown(name)}`)
+  if (!place) throw WorktreeErrors.worktree_not_found(`the repository has no worktree ${shown(name)}`)
   const worktree = await toWire(place, sessionsIn(kernel, workspace))
   // The workspace may be in a worktree itself.
   const head = await headOf(main.commonDir)

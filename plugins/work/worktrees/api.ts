@@ -1,3 +1,10 @@
+import * as v from 'valibot'
+import { registry, token } from '../../../kernel/plugin.js'
+import type { ForkSessionBody } from '../../../schemas/sessions.js'
+import type { Workspace } from '../../desk/workspaces/api.js'
+
+export { WorktreeErrors } from './errors.js'
+
 /** A git worktree used by a session. */
 export interface SessionWorktree {
   readonly name: string
@@ -50,3 +57,24 @@ export interface SessionWorktrees {
    */
   discardUnused(worktree: SessionWorktree): Promise<boolean>
 }
+
+export interface WorktreesApi extends SessionWorktrees {
+  /** The worktree of a request: an existing one by its name or folder, or a new one. Throws as {@link of} does. */
+  requested(
+    workspace: Pick<Workspace, 'id' | 'rootDir'>,
+    request: Pick<ForkSessionBody, 'worktree' | 'new_worktree'>,
+  ): Promise<WorktreeInUse>
+}
+
+export const Worktrees = token<WorktreesApi>('worktrees@1')
+
+/** Contributes the sessions that work in worktrees. */
+export interface WorktreeUser {
+  /** IDs of the sessions of a workspace, ascending, with the names of their worktrees. */
+  readonly sessionsOf: (workspaceId: string) => readonly { readonly id: string; readonly worktree: string }[]
+}
+
+export const WorktreeUsers = registry<WorktreeUser>('worktrees.users@1', v.looseObject({ sessionsOf: v.function() }))
+
+/** The working folder of sessions in a worktree. */
+export const workingFolderOf = ({ place, folder }: SessionWorktree): string => place ?? folder

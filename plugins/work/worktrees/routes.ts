@@ -1,17 +1,17 @@
-import { cli, show, throws } from '../../../../kernel/kit/annotations/index.js'
-import { ok, type Route } from '../../../../kernel/plugin.js'
-import { WorktreeDiffQuery, WorktreeDiffReply, WorktreesReply } from '../../../../schemas/sessions/worktrees.js'
-import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
-import { SessionErrors } from '../api.js'
-import { listWorktrees, worktreeDiff } from '../fork/diff.js'
-import type { SessionsService } from '../service.js'
-import { route } from './common.js'
+import { cli, describe, show, throws } from '../../../kernel/kit/annotations/index.js'
+import { ok, type Route, routeOf } from '../../../kernel/plugin.js'
+import { WorktreeDiffQuery, WorktreeDiffReply, WorktreesReply } from '../../../schemas/sessions/worktrees.js'
+import { REFERENCE_ERRORS } from '../../desk/workspaces/api.js'
+import { listWorktrees, worktreeDiff } from './diff.js'
+import { WorktreeErrors } from './errors.js'
+import type { WorktreesService } from './service.js'
 
+const route = routeOf<WorktreesService>(describe('Sessions'))
 const base = '/api/workspaces/{workspace_id}/worktrees'
 const inWorkspace = { workspace: 'workspace_id' } as const
 
 /** Routes of git worktrees. */
-export const worktreeRoutes: readonly Route<SessionsService>[] = [
+export const worktreeRoutes: readonly Route<WorktreesService>[] = [
   route({
     method: 'GET',
     path: base,
@@ -28,7 +28,7 @@ export const worktreeRoutes: readonly Route<SessionsService>[] = [
       }),
     ],
     handle: async (service, { params }) => {
-      const { kernel } = service.context
+      const { kernel } = service
       return ok({ worktrees: await listWorktrees(kernel, await kernel.needs.workspaces.find(params.workspace_id)) })
     },
   }),
@@ -39,7 +39,7 @@ export const worktreeRoutes: readonly Route<SessionsService>[] = [
     query: WorktreeDiffQuery,
     replies: { 200: WorktreeDiffReply },
     with: [
-      throws(...REFERENCE_ERRORS, SessionErrors.worktree_not_found, SessionErrors.worktree_failed),
+      throws(...REFERENCE_ERRORS, WorktreeErrors.worktree_not_found, WorktreeErrors.worktree_failed),
       cli('worktree diff', {
         ...inWorkspace,
         args: [{ name: 'name', in: 'path', summary: 'name of a worktree' }],
@@ -52,7 +52,7 @@ export const worktreeRoutes: readonly Route<SessionsService>[] = [
       }),
     ],
     handle: async (service, { params, query }) => {
-      const { kernel } = service.context
+      const { kernel } = service
       const workspace = await kernel.needs.workspaces.find(params.workspace_id)
       return ok(await worktreeDiff(kernel, workspace, params.name, query))
     },

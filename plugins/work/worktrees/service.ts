@@ -1,31 +1,50 @@
 import { lstat, readdir, realpath, rm, rmdir } from 'node:fs/promises'
 import path from 'node:path'
-import { shellWord } from '../../../../kernel/kit/commands/command-line.js'
-import { findRepository, headOf, type RepositoryPlace, repositoryAt } from '../../../../kernel/kit/git/index.js'
-import { messageOf } from '../../../../kernel/plugin.js'
-import type { ForkSessionBody } from '../../../../schemas/sessions.js'
-import { type Workspace, WorkspaceErrors } from '../../../desk/workspaces/api.js'
-import { SessionErrors, type SessionWorktree, type SessionWorktrees, type WorktreeInUse } from '../api.js'
-import type { K } from '../needs.js'
-import { WorktreeSettings } from '../settings.js'
+import { shellWord } from '../../../kernel/kit/commands/command-line.js'
+import { findRepository, headOf, type RepositoryPlace, repositoryAt } from '../../../kernel/kit/git/index.js'
+import { messageOf } from '../../../kernel/plugin.js'
+import { WorkspaceErrors } from '../../desk/workspaces/api.js'
+import type { SessionWorktree, WorktreeInUse, WorktreesApi } from './api.js'
 import { carryFiles } from './carry.js'
+import { WorktreeErrors } from './errors.js'
 import { inRepository } from './git.js'
+import type { K } from './needs.js'
 import { saveWorktree, submodules as submodulesOf, uncommitted } from './save.js'
 import { settingOf, setUp, tearDown } from './set-up.js'
+import { WorktreeSettings } from './settings.js'
 import { checkOutSubmodules, forgetSubmodules, isUntouched } from './submodules.js'
 import { addWorktree, type Undoing, worktreeFolders, worktreeRepository } from './worktree-files.js'
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/
 
 /** Worktrees of the repositories of workspaces. */
-export class Worktrees implements SessionWorktrees {
-  constructor(private readonly kernel: K) {}
+export class WorktreesService implements WorktreesApi {
+  constructor(readonly kernel: K) {}
 
   async of(workspaceId: string, wish: { readonly create: string } | { readonly use: string }): Promise<WorktreeInUse> {
     const workspace = this.kernel.needs.workspaces.get(workspaceId)
     if (!workspace) throw WorkspaceErrors.workspace_not_found(`no workspace ${workspaceId}`)
-    const body = 'create' in wish ? { new_worktree: { name: wish.create } } : { worktree: wish.use }
-    return worktreeFor(this.kernel, workspace, body)
+    return this.requested(
+      workspace,
+      'create' in wish ? { new_worktree: { name: wish.create } } : { worktree: wish.use },
+    )
+  }
+
+  async requested(...[{ id, rootDir }, body]: Parameters<WorktreesApi['requested']>): Promise<WorktreeInUse> {
+    const { kernel } = this
+    const root = await realpath(rootDir).catch(() => rootDir)
+    const repository = await findRepository(root)
+    if (!repository) throw WorktreeErrors.worktree_failed(`${root} is not a git repository, nor a folder of one`)
+    const origin = { workspaceId: id, root, repository, below: path.relative(repository.top, root) }
+    if (body.worktree !== undefined) {
+      if (body.new_worktree) throw WorktreeErrors.worktree_invalid('give worktree or new_worktree, not both')
+      return existing(origin, body.worktree)
+    }
+    const name = body.new_worktree?.name ?? `fork-${kernel.ids.hex(4)}`
+    if (!NAME.test(name) || name.endsWith('.lock') || name.includes('..')) {
+      throw WorktreeErrors.worktree_invalid('the name of a worktree is 1 to 64 letters, digits, . _ and -')
+    }
+    return created(kernel, origin, name)
   }
 
   save(worktree: SessionWorktree, message: string): Promise<string> {
@@ -63,30 +82,6 @@ export class Worktrees implements SessionWorktrees {
   }
 }
 
-/** The requested worktree: an existing one by its name or folder, or a new one. */
-type WorktreeRequest = Pick<ForkSessionBody, 'worktree' | 'new_worktree'>
-
-/** The worktree of a request. Throws `worktree_invalid` (400), `worktree_failed` (409). */
-export async function worktreeFor(
-  kernel: K,
-  { id, rootDir }: Workspace,
-  body: WorktreeRequest,
-): Promise<WorktreeInUse> {
-  const root = await realpath(rootDir).catch(() => rootDir)
-  const repository = await findRepository(root)
-  if (!repository) throw SessionErrors.worktree_failed(`${root} is not a git repository, nor a folder of one`)
-  const origin = { workspaceId: id, root, repository, below: path.relative(repository.top, root) }
-  if (body.worktree !== undefined) {
-    if (body.new_worktree) throw SessionErrors.worktree_invalid('give worktree or new_worktree, not both')
-    return existing(origin, body.worktree)
-  }
-  const name = body.new_worktree?.name ?? `fork-${kernel.ids.hex(4)}`
-  if (!NAME.test(name) || name.endsWith('.lock') || name.includes('..')) {
-    throw SessionErrors.worktree_invalid('the name of a worktree is 1 to 64 letters, digits, . _ and -')
-  }
-  return created(kernel, origin, name)
-}
-
 /** The workspace of a new worktree. */
 interface Origin {
   readonly workspaceId: string
@@ -102,7 +97,7 @@ async function created(kernel: K, origin: Origin, name: string): Promise<Worktre
   const { top } = repository
   const worktreesFolder = path.join(path.dirname(top), `${path.basename(top)}.worktrees`)
   const folder = path.join(worktreesFolder, name)
-  if (await lstat(folder).catch(() => undefined)) throw SessionErrors.worktree_failed(`${folder} is there already`)
+  if (await lstat(folder).catch(() => undefined)) throw WorktreeErrors.worktree_failed(`${folder} is there already`)
   const branch = `svc/${name}`
   const ref = `refs/heads/${branch}`
   const undoing: Undoing = [() => rmdir(worktreesFolder)]
@@ -113,10 +108,10 @@ async function created(kernel: K, origin: Origin, name: string): Promise<Worktre
   try {
     await inRepository(kernel, repository, async git => {
       if ((await git(['for-each-ref', ref])) !== '')
-        throw SessionErrors.worktree_failed(`there is a branch ${branch} already`)
+        throw WorktreeErrors.worktree_failed(`there is a branch ${branch} already`)
       const head = await git(['rev-parse', '--verify', '--quiet', 'HEAD']).catch(() => '')
       if (head === '')
-        throw SessionErrors.worktree_failed(`${top} has no commit yet to base a worktree on; create one first`, {
+        throw WorktreeErrors.worktree_failed(`${top} has no commit yet to base a worktree on; create one first`, {
           next: `git -C ${shellWord(top)} commit --allow-empty -m start`,
         })
       // The empty old value makes git fail if the branch exists.
@@ -131,7 +126,7 @@ async function created(kernel: K, origin: Origin, name: string): Promise<Worktre
     })
     const workingFolder = await workingFolderIn(made.top, below)
     if (workingFolder === undefined)
-      throw SessionErrors.worktree_failed(`${below} is not in the newest commit of ${top}`)
+      throw WorktreeErrors.worktree_failed(`${below} is not in the newest commit of ${top}`)
     const { trees, warnings } = await checkOutSubmodules(kernel, repository, made, undoing)
     const described = { ...(await worktreeAt(name, made)), place: workingFolder, workspaceId, submodules: trees }
     const uncarried = await carryFiles(
@@ -156,9 +151,9 @@ async function existing({ repository, below }: Origin, wanted: string): Promise<
   const folder = folders.find(one => one === wanted || path.basename(one) === wanted)
   const found = folder && folder !== repository.top ? await repositoryAt(folder) : undefined
   if (found?.commonDir !== repository.commonDir)
-    throw SessionErrors.worktree_invalid(`the repository has no other worktree ${wanted}`)
+    throw WorktreeErrors.worktree_invalid(`the repository has no other worktree ${wanted}`)
   const workingFolder = await workingFolderIn(found.top, below)
-  if (workingFolder === undefined) throw SessionErrors.worktree_failed(`the worktree ${wanted} has no folder ${below}`)
+  if (workingFolder === undefined) throw WorktreeErrors.worktree_failed(`the worktree ${wanted} has no folder ${below}`)
   return {
     ...(await worktreeAt(path.basename(found.top), found)),
     place: workingFolder,

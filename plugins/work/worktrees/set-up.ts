@@ -1,10 +1,9 @@
-import { messageOf, type Setting } from '../../../../kernel/plugin.js'
-import type { K } from '../needs.js'
-import { WorktreeSettings } from '../settings.js'
-import type { SessionWorktree } from './api.js'
+import { messageOf, type Setting } from '../../../kernel/plugin.js'
+import { type SessionWorktree, workingFolderOf } from './api.js'
 import { environmentOf } from './git.js'
+import type { K } from './needs.js'
 import { runProgram } from './program.js'
-import { workingFolderOf } from './working-folder.js'
+import { WorktreeSettings } from './settings.js'
 
 /** Value of a setting in a workspace. */
 export async function settingOf<T>(kernel: K, setting: Setting<T>, workspaceId: string): Promise<T> {
