@@ -1,12 +1,18 @@
-import type { Actor } from '../../../kernel/plugin.js'
-import type { AnswerClarificationBody, ApproveBody, Session, SessionHealth } from '../../../schemas/sessions.js'
+import { type Actor, messageOf } from '../../../kernel/plugin.js'
+import type {
+  AnswerClarificationBody,
+  AnswerClarificationReply,
+  ApproveBody,
+  Session,
+  SessionHealth,
+} from '../../../schemas/sessions.js'
 import type { AskedQuestion, SessionGuard, SessionQuestion } from '../acp/api.js'
 import { AcpErrors } from '../acp/api.js'
-import { answerPermission } from './agent/answer.js'
 import {
   type CreateSession,
   type FollowedPage,
   type IdleSession,
+  PermissionAnswered,
   points,
   type QueuedTurn,
   type RecordedPage,
@@ -190,10 +196,10 @@ export class SessionsService implements SessionsApi {
 
   readonly requests = (id: string) => pendingIn(this.open.peek(id))
 
-  clarify(id: string, requestId: string, body: AnswerClarificationBody): void {
+  clarify(id: string, requestId: string, body: AnswerClarificationBody): AnswerClarificationReply {
     const clarifications = this.open.peek(this.find(id).id)?.binding.running?.clarifications
     if (!clarifications) throw AcpErrors.clarification_not_found('the agent of this session does not run')
-    clarifications.answer(requestId, body)
+    return clarifications.answer(requestId, body)
   }
 
   async whileIdle<T>(id: string, work: (session: IdleSession) => Promise<T>): Promise<T> {
@@ -246,8 +252,19 @@ export class SessionsService implements SessionsApi {
   }
 
   async answer(id: string, body: ApproveBody, actor: Actor): Promise<boolean> {
-    const row = this.find(id)
-    return answerPermission(this.kernel, this.open.peek(row.id)?.binding.running?.permissions, row, body, actor)
+    const { workspace_id } = this.find(id)
+    const permissions = this.open.peek(id)?.binding.running?.permissions
+    if (!permissions) throw AcpErrors.permission_not_found()
+    const { request_id, turn_id, decision } = body
+    const allowed = await permissions.answer(request_id, turn_id, decision, actor)
+    const payload = { session_id: id, request_id, decision, allowed }
+    const about = { actor, scope: workspace_id, subject: id }
+    const { db, needs, log } = this.kernel
+    // The agent already has the answer, so a failure to store the event must not reach the person as an error.
+    await db
+      .tx(t => needs.events.emit(t, PermissionAnswered, payload, about))
+      .catch(error => log.error(`the answer to ${request_id} of ${id} is no event: ${messageOf(error)}`))
+    return allowed
   }
 
   readonly inbox = (most?: number) => inboxOf(this.context, this.open.all, most)

@@ -4,7 +4,6 @@ import * as schemas from '../../../../schemas/sessions.js'
 import { undo } from '../../../desk/changes/api.js'
 import { AcpErrors } from '../../acp/api.js'
 import { ApprovalErrors } from '../../tools/api.js'
-import { answerPermission } from '../agent/answer.js'
 import { SessionErrors } from '../api.js'
 import { promptStream, UI_STREAM_HEADERS } from '../read/ui-stream.js'
 import { GOAL_ERRORS, REPETITION_ERRORS, RESUME_ERRORS, TURN_ERRORS } from '../refusals.js'
@@ -126,10 +125,8 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
     body: schemas.ApproveBody,
     replies: { 200: schemas.ApproveReply },
     handle: async (service, { params, body, actor }) => {
-      const row = service.find(params.session_id, params.workspace_id)
-      const permissions = service.open.peek(row.id)?.binding.running?.permissions
-      const allowed = await answerPermission(service.context.kernel, permissions, row, body, actor)
-      return ok({ status: allowed ? 'allowed' : 'rejected' })
+      const { id } = service.find(params.session_id, params.workspace_id)
+      return ok({ status: (await service.answer(id, body, actor)) ? 'allowed' : 'rejected' })
     },
   }),
   route({

@@ -73,12 +73,8 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     essential: true,
     body: schemas.AnswerClarificationBody,
     replies: { 200: schemas.AnswerClarificationReply },
-    handle: (service, { params, body }) => {
-      const row = service.find(params.session_id, params.workspace_id)
-      const clarifications = service.open.peek(row.id)?.binding.running?.clarifications
-      if (!clarifications) throw AcpErrors.clarification_not_found('the agent of this session does not run')
-      return ok(clarifications.answer(params.request_id, body))
-    },
+    handle: (service, { params, body }) =>
+      ok(service.clarify(service.find(params.session_id, params.workspace_id).id, params.request_id, body)),
   }),
   reading({
     method: 'GET',
