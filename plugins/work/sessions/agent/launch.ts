@@ -7,22 +7,20 @@ import { BUILT_IN_PROVIDER, type Provider, type ProvidersApi } from '../../../ag
 import { type Workspace, WorkspaceErrors } from '../../../desk/workspaces/api.js'
 import type { ProcessHandle } from '../../../platform/processes/api.js'
 import {
+  type AgentClient,
   AgentFailure,
   AgentGuards,
   type AgentProcess,
   bounded,
   type CallWatch,
-  type Clarifications,
+  type ClientContext,
   contains,
-  type EventContent,
   type LeftOut,
-  type Permissions,
   permissionDenied,
   resolveInside,
   type Sight,
-  type Terminals,
+  type StartedAgent,
   type Territory,
-  type ToolCallFields,
 } from '../../acp/api.js'
 import {
   type Briefing,
@@ -54,28 +52,16 @@ export interface Launch {
 }
 
 /** Callbacks of a process to its session. */
-export interface LaunchListener {
-  turnId(): string | undefined
-  /** A person follows the running turn. */
-  isAttended(): boolean
-  known(toolCallId: string): Partial<ToolCallFields> | undefined
-  record(turnId: string, content: EventContent): void
-  warn(turnId: string, content: EventContent): void
-  /** A question was asked or answered. */
-  note(turnId: string, content: EventContent): void
-  update(params: unknown): void
-  room(): Promise<void>
-  activity(): void
+export interface LaunchListener
+  extends Pick<ClientContext, 'turnId' | 'isAttended' | 'known' | 'record' | 'note' | 'warn'>,
+    Pick<StartedAgent, 'update' | 'room' | 'activity'> {
   /** Aborts when the session is being stopped; a start in progress is then ended. */
   readonly signal: AbortSignal
 }
 
 /** An agent process together with the parts that share its lifetime. */
-export interface RunningAgent {
+export interface RunningAgent extends Omit<AgentClient, 'connect'> {
   readonly agent: AgentProcess
-  readonly permissions: Permissions
-  readonly clarifications: Clarifications
-  readonly terminals: Terminals
   readonly argv: readonly string[]
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
@@ -206,6 +192,7 @@ async function start(
     },
   }
   const client = kernel.needs.acp.clientFor({
+    ...listener,
     sessionId: row.id,
     agentName: row.agent_name,
     mode,
@@ -215,13 +202,8 @@ async function start(
     env: sessionStart.env,
     spawn: ({ label, argv, cwd, env }) => spawn(`${row.id} ${label}`, { argv, cwd, env }),
     watch,
-    turnId: () => listener.turnId(),
     isAttended: () => !['dream', 'spawned'].includes(row.type) && listener.isAttended(),
-    known: id => listener.known(id),
     gate: permissionGate(context, row.id),
-    record: (turnId, content) => listener.record(turnId, content),
-    note: (turnId, content) => listener.note(turnId, content),
-    warn: (turnId, content) => listener.warn(turnId, content),
   })
   const connect = async (loadId: string | undefined) => {
     listener.signal.throwIfAborted()
@@ -234,6 +216,7 @@ async function start(
     try {
       if (listener.signal.aborted) abort()
       return await client.connect({
+        ...listener,
         owner,
         handle,
         cwd,
@@ -241,9 +224,6 @@ async function start(
         mcpServers: sessionStart.mcpServers,
         mode: asksIn(mode),
         load: loadId,
-        update: params => listener.update(params),
-        room: () => listener.room(),
-        activity: () => listener.activity(),
         fault: error => kernel.needs.report(owner, 'stdout', error),
         leftOut: (servers, why) => leftOut(`the agent ${whyLeftOut(why)}; it does without ${servers.join(', ')}`),
         askingModes: (program ?? provider)?.askingModes ?? [],
@@ -273,12 +253,9 @@ async function start(
     return connect(undefined)
   })
   const unheld = isBound && program?.neverAsks ? unheldText(program.displayName, asksIn(mode)) : undefined
-  const { permissions, clarifications, terminals } = client
   return {
+    ...client,
     agent,
-    permissions,
-    clarifications,
-    terminals,
     argv,
     cwd,
     env: sessionStart.env,
