@@ -707,7 +707,7 @@ const NAMES_ROUTES: Readonly<Record<string, string>> = {
   'plugins/reach/telemetry/traces/traces.ts': 'leaves out requests that are not traced',
   'plugins/work/sessions/lifecycle/catalog.ts': 'judges the undo of a change by the path of its route',
 }
-const isClient = (file: string) => /\/(?:cli|authoring)\/|[/-]commands?\.ts$|\/setup\.ts$/.test(file)
+const isClient = (file: string) => /\/(?:cli|authoring|session-commands)\/|[/-]commands?\.ts$|\/setup\.ts$/.test(file)
 const templatesOf = new Map(inTree.map(({ name, surface }) => [name, (surface.routes ?? []).map(route => route.path)]))
 
 /** Paths of routes in the strings of a plugin that are not its own. A placeholder stands for one segment. */
