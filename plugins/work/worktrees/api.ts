@@ -44,9 +44,8 @@ export interface WorktreeInUse extends SessionWorktree {
 /** Worktrees for other plugins. */
 export interface SessionWorktrees {
   /**
-   * Makes or finds a worktree of a workspace's repository; a new one gets its own branch `svc/<name>`. Throws `workspace_not_found`
-   * (404),
-   * `worktree_invalid` (400), `worktree_failed` (409).
+   * Makes or finds a worktree of a workspace's repository; a new one gets its own branch `svc/<name>`.
+   * Throws `workspace_not_found` (404), `worktree_invalid` (400), `worktree_failed` (409).
    */
   of(workspaceId: string, wish: { readonly create: string } | { readonly use: string }): Promise<WorktreeInUse>
   /** Commits all changes in a worktree; returns the ID of its newest commit. Throws `worktree_failed` (409). */
