@@ -45,9 +45,9 @@ export class Consumer {
     if (this.#running) return
     this.#running = true
     try {
-      while (!this.#ended && this.position < this.log.last) await this.#next()
+      while (!this.scope.signal.aborted && this.position < this.log.last) await this.#next()
     } catch (error) {
-      if (this.#ended) return
+      if (this.scope.signal.aborted) return
       this.#report('events', error)
       // Unreadable old events must not hold up the readable ones.
       this.position = Math.max(this.position, this.log.first() - 1)
@@ -65,10 +65,6 @@ export class Consumer {
     this.#saved = this.position
     this.#saving = this.log.saveCursor(this.scope.owner, this.cursor, this.position).catch(() => {})
     await this.#saving
-  }
-
-  get #ended(): boolean {
-    return this.scope.signal.aborted
   }
 
   async #next(): Promise<void> {
@@ -107,14 +103,14 @@ export class Consumer {
 
   /** False when the consumer has ended, or the event has become too old to retry. */
   async #hand(event: StoredEvent): Promise<boolean> {
-    for (let attempt = 1; !this.#ended; attempt++) {
+    for (let attempt = 1; !this.scope.signal.aborted; attempt++) {
       try {
         await this.fn(event)
       } catch (error) {
         // Reports the 1st, 2nd, 4th, 8th … failure: one that lasts for days must not crowd out other faults.
         if (Number.isInteger(Math.log2(attempt))) this.#report(`event ${event.name}`, error)
         if (this.cursor !== undefined) {
-          await pause(this.log, attempt, this.scope.signal)
+          await pause(this.log.kernel, attempt, this.scope.signal)
           if (event.at < this.#oldest) return false
           continue
         }
@@ -126,12 +122,12 @@ export class Consumer {
 
   /** Events before this time are no longer delivered. */
   get #oldest(): number {
-    return this.log.clock.now() - this.log.limits.behindMs
+    return this.log.kernel.clock.now() - this.log.limits.behindMs
   }
 
   /** The gap to report when the next event is too old or may have left the table. */
   #gap(next: StoredEvent | undefined): GapEvent | undefined {
-    const { db, clock, ids } = this.log
+    const { db, clock, ids } = this.log.kernel
     const from = this.position + 1
     const away = Math.max(0, this.log.first() - from)
     if (away === 0 && !(next && next.at < this.#oldest)) return undefined

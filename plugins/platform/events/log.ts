@@ -4,15 +4,12 @@ import { Feed } from '../../../kernel/kit/feed.js'
 import { allowance } from '../../../kernel/kit/flood.js'
 import {
   type Consumer as Asking,
-  type Clock,
-  type Db,
   type Guard,
   type Hook,
-  type Ids,
   iso,
   KernelErrors,
+  type PluginKernel,
   pluginActor,
-  type Redact,
   type Report,
   type Scope,
   type Timer,
@@ -44,29 +41,24 @@ const HOUR_MS = 3_600_000
 const VALUES = ', (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'
 const INSERT = `INSERT INTO kernel_event (id, at, name, payload, actor_kind, actor_id, actor_origin, actor_for, cause, scope,
   subject) VALUES ${VALUES.slice(2)}`
+/** Enters rows into the indexes. */
+const ENTER = 'UPDATE kernel_event SET indexed = 1 WHERE seq > ? AND seq <= ?'
 /** Prefix of event ids. */
 const EVENT_ID = 'evt'
 
-/** Limits of the table and the journal; times in milliseconds. */
-export interface EventLimits {
+const LIMITS = {
   /** Rows that stay in the table. */
-  readonly keepRows: number
-  /** Rows that are moved in one transaction; 500 block the loop for about 5 ms. */
-  readonly chunkRows: number
-  /** Maximum age of the next event of a durable cursor. */
-  readonly behindMs: number
-  /** Age at which an event leaves the table and the journal. */
-  readonly retentionMs: number
-  readonly maxBytes: number
-}
-
-const LIMITS: EventLimits = {
   keepRows: 100_000,
+  /** Rows that are indexed or moved in one transaction; 500 block the loop for about 5 ms. */
   chunkRows: 500,
+  /** Maximum age of the next event of a durable cursor. */
   behindMs: 7 * DAY_MS,
+  /** Age at which an event leaves the table and the journal. */
   retentionMs: 7 * DAY_MS,
   maxBytes: 2 ** 30,
 }
+/** Limits of the table and the journal; times in milliseconds. */
+export type EventLimits = Readonly<typeof LIMITS>
 
 /**
  * The event log: rows are written in the transaction of the state that they describe, and shown once durable. The table is an
@@ -83,27 +75,28 @@ export class EventLog {
   /** The newest durable events, for consumers that are not behind. */
   readonly #newest = new Feed<EventRow>(PAGE)
   #durable: number
+  /** Position up to which all rows are in the indexes. */
+  #indexed: number
   #sweepDue: number
   #sweeping: Promise<void> | undefined
   #timer: Timer | undefined
   #closed = false
 
   constructor(
-    readonly db: Db,
-    readonly clock: Clock,
-    readonly ids: Ids,
+    readonly kernel: Pick<PluginKernel, 'clock' | 'db' | 'ids' | 'redact'>,
     readonly report: Report,
     journal: ArchiveJournal,
     limits: Partial<EventLimits> = {},
-    private readonly redact: Pick<Redact, 'value'> = { value: payload => payload },
     private readonly written?: Guard<[event: StoredEvent]>,
   ) {
     this.limits = { ...LIMITS, ...limits }
-    const newest = () => Number(db.row("SELECT seq FROM sqlite_sequence WHERE name = 'kernel_event'")?.[0] ?? 0)
+    const newest = () => Number(kernel.db.row("SELECT seq FROM sqlite_sequence WHERE name = 'kernel_event'")?.[0] ?? 0)
     this.#durable = newest()
+    const indexed = 'SELECT seq FROM kernel_event NOT INDEXED WHERE indexed = 1 ORDER BY seq DESC LIMIT 1'
+    this.#indexed = Number(kernel.db.row(indexed)?.[0] ?? this.first() - 1)
     this.#sweepDue = this.first() + this.limits.keepRows + this.limits.chunkRows
     this.archive = new Archive(journal, newest)
-    this.outbox = new Outbox(db, this.archive, this.limits)
+    this.outbox = new Outbox(kernel.db, this.archive, this.limits)
   }
 
   /** Position of the newest durable event. */
@@ -113,13 +106,12 @@ export class EventLog {
 
   /** Position of the oldest event in the table; of the next event when it is empty. */
   first(): number {
-    return Number(this.db.row('SELECT min(seq) FROM kernel_event')?.[0] ?? this.#durable + 1)
+    return Number(this.kernel.db.row('SELECT min(seq) FROM kernel_event')?.[0] ?? this.#durable + 1)
   }
 
   /** The API for one consumer: its name is the default actor, and its scope ends its subscriptions. */
   for({ name, scope }: Pick<Asking, 'name' | 'scope'>): EventsApi {
-    const { clock, report } = this
-    const spend = allowance('events', name, { clock, report }, EventErrors.event_flood)
+    const spend = allowance('events', name, { clock: this.kernel.clock, report: this.report }, EventErrors.event_flood)
     const by = { actor: pluginActor(name) }
     const emitAll = (t: Tx, emissions: readonly Emission[]) => {
       spend(emissions.length)
@@ -141,21 +133,17 @@ export class EventLog {
     }
   }
 
-  emit<P>(t: Tx, ...emission: Emission<P>): Emitted {
-    return this.emitAll(t, [emission as Emission])[0] as Emitted
-  }
-
   /** See {@link EventsApi.emitAll}. @param by options for which an emission may have others */
   emitAll(t: Tx, emissions: readonly Emission[], by?: EmitOptions): Emitted[] {
     const events = emissions.map(one => this.#eventOf(one, by))
     const params = events.flatMap(({ row }) => Object.values(row))
-    const rows = this.db.within(t).rows(`${INSERT}${VALUES.repeat(events.length - 1)} RETURNING seq`, params)
+    const rows = this.kernel.db.within(t).rows(`${INSERT}${VALUES.repeat(events.length - 1)} RETURNING seq`, params)
     // Positions ascend in the order of the values; SQLite does not promise that for the rows that it returns.
     const seqs = rows.map(([seq]) => Number(seq)).sort((a, b) => a - b)
     return events.map(({ row, payload }, n) => {
       const [{ id, name }, seq] = [row, seqs[n] as number]
       this.written?.check(t, eventOf(seq, row, payload))
-      this.db.onDurable(t, () => {
+      this.kernel.db.onDurable(t, () => {
         if (seq > this.#durable && row.payload.length <= LARGEST_NEWEST) this.#newest.publish(seq, { seq, ...row })
         this.#durable = Math.max(this.#durable, seq)
         for (const consumer of this.#consumers) if (consumer.wants(seq, name)) this.#wake(consumer)
@@ -169,11 +157,11 @@ export class EventLog {
     const checked = v.safeParse(type.payload, payload)
     if (!checked.success)
       throw new TypeError(`the payload of ${type.name} does not match its schema: ${checked.issues[0].message}`)
-    const safe = redacted(type, checked.output, this.redact)
+    const safe = redacted(type, checked.output, this.kernel.redact)
     const text = JSON.stringify(safe)
     if (text.length > LARGEST_PAYLOAD)
       throw KernelErrors.payload_too_large(`the payload of ${type.name} has over ${LARGEST_PAYLOAD} characters`)
-    const event = { id: this.ids.id(EVENT_ID), at: this.clock.now(), name: type.name, payload: text }
+    const event = { id: this.kernel.ids.id(EVENT_ID), at: this.kernel.clock.now(), name: type.name, payload: text }
     // Every event pays for it, and a spread costs more than the rest.
     return { row: newRow(event, own?.actor ? own : { ...by, ...own }), payload: safe }
   }
@@ -183,7 +171,7 @@ export class EventLog {
     const limit = Math.max(0, Math.min(filter.limit ?? PAGE, 1000))
     const found: StoredEvent[] = []
     let after = filter.after ?? 0
-    const since = this.clock.now() - this.limits.retentionMs
+    const since = this.kernel.clock.now() - this.limits.retentionMs
     // The border may move while the journal is read.
     for (let first = this.first(); after + 1 < first && found.length < limit; first = this.first()) {
       const wanted = (event: StoredEvent) =>
@@ -202,7 +190,7 @@ export class EventLog {
     // Most causes are requests, which are never in the table.
     if (!id.startsWith(`${EVENT_ID}_`)) return undefined
     const sql = 'SELECT * FROM kernel_event WHERE id = ? AND seq <= ? ORDER BY seq DESC LIMIT 1'
-    const row = this.db.get<EventRow>(sql, [id, Math.min(this.#durable, before - 1)])
+    const row = this.kernel.db.get<EventRow>(sql, [id, Math.min(this.#durable, before - 1)])
     return row && fromRow(row)
   }
 
@@ -214,7 +202,7 @@ export class EventLog {
     const counted = `SELECT day, name, sum(n) FROM (SELECT day, name, n FROM kernel_event_day WHERE day BETWEEN ? AND ?${sql}
       UNION ALL SELECT at / ${DAY_MS} AS day, name, 1 FROM kernel_event WHERE seq <= ? AND at / ${DAY_MS} BETWEEN ? AND ?${sql}
       ) GROUP BY day, name ORDER BY day, name`
-    return this.db
+    return this.kernel.db
       .rows(counted, [...days, ...params, this.#durable, ...days, ...params])
       .map(([day, name, n]) => ({ day: iso(Number(day) * DAY_MS).slice(0, 10), name: String(name), n: Number(n) }))
   }
@@ -225,14 +213,22 @@ export class EventLog {
     if (after < upTo && this.first() > after + 1) return undefined
     const sql = `SELECT at / ?3 AS slot, name, scope, count(*) AS n, max(at) AS last FROM kernel_event
       WHERE seq > ?1 AND seq <= ?2 GROUP BY 1, 2, 3`
-    return { upTo, sums: this.db.all<EventSum>(sql, [after, upTo, slotMs]) }
+    return { upTo, sums: this.kernel.db.all<EventSum>(sql, [after, upTo, slotMs]) }
   }
 
   /** Durable events in the table. */
   rows(filter: EventFilter, after: number, limit: number, order: 'ASC' | 'DESC' = 'ASC'): StoredEvent[] {
     const { sql, params } = conditions(filter)
-    const page = `SELECT * FROM kernel_event WHERE seq > ? AND seq <= ?${sql} ORDER BY seq ${order} LIMIT +?`
-    return this.db.all<EventRow>(page, [after, this.#durable, ...params, limit]).map(fromRow)
+    const border = Math.max(after, this.#indexed)
+    const read = (more: string, from: number, upTo: number) => (most: number) => {
+      const page = `SELECT * FROM kernel_event WHERE seq > ? AND seq <= ?${more}${sql} ORDER BY seq ${order} LIMIT +?`
+      return this.kernel.db.all<EventRow>(page, [from, upTo, ...params, most])
+    }
+    // The newer rows are few enough to read all of them.
+    const [indexed, newer] = [read(' AND indexed = 1', after, border), read('', border, this.#durable)]
+    const [first, second] = order === 'ASC' ? [indexed, newer] : [newer, indexed]
+    const rows = first(limit)
+    return [...rows, ...second(limit - rows.length)].map(fromRow)
   }
 
   /** Durable events after a position, from memory; undefined when some are only in the table. */
@@ -244,23 +240,23 @@ export class EventLog {
   saveCursor(owner: string, name: string, seq: number): Promise<unknown> {
     const sql = `INSERT INTO kernel_cursor (owner, name, seq, updated_at) VALUES (?, ?, ?, ?)
       ON CONFLICT (owner, name) DO UPDATE SET seq = excluded.seq, updated_at = excluded.updated_at`
-    return this.db.tx(t => t.run(sql, [owner, name, seq, this.clock.now()]))
+    return this.kernel.db.tx(t => t.run(sql, [owner, name, seq, this.kernel.clock.now()]))
   }
 
   /** See {@link EventsApi.retire}. An unused cursor would hold back events. */
   async retire(owner: string, name: string): Promise<boolean> {
     const sql = 'DELETE FROM kernel_cursor WHERE owner = ? AND name = ?'
-    return (await this.db.tx(t => t.run(sql, [owner, name]))).changes > 0
+    return (await this.kernel.db.tx(t => t.run(sql, [owner, name]))).changes > 0
   }
 
   /** Sweeps now and then every hour. */
   start(): void {
     void this.sweep().then(() => {
-      if (!this.#closed) this.#timer = this.clock.timeout(HOUR_MS, () => this.start(), { unref: true })
+      if (!this.#closed) this.#timer = this.kernel.clock.timeout(HOUR_MS, () => this.start(), { unref: true })
     })
   }
 
-  /** Moves excess rows of the table into the journal and drops expired ones; failures are reported. */
+  /** Indexes new rows, moves excess ones into the journal and drops expired ones; failures are reported. */
   sweep(): Promise<void> {
     this.#sweeping ??= this.#sweep()
       .catch(error => this.report({ owner: 'kernel', hook: 'events outbox', error }))
@@ -283,8 +279,13 @@ export class EventLog {
   async #sweep(): Promise<number> {
     await Promise.all([...this.#consumers].map(consumer => consumer.save()))
     let reached = this.#durable
-    while (!this.#closed && (await this.outbox.move(reached, this.clock.now()))) reached = this.#durable
-    if (!this.#closed) await this.outbox.drop(this.clock.now())
+    while (!this.#closed && this.#indexed < reached) {
+      const upTo = Math.min(reached, this.#indexed + this.limits.chunkRows)
+      await this.kernel.db.tx(t => t.run(ENTER, [this.#indexed, upTo]))
+      this.#indexed = upTo
+    }
+    while (!this.#closed && (await this.outbox.move(reached, this.kernel.clock.now()))) reached = this.#durable
+    if (!this.#closed) await this.outbox.drop(this.kernel.clock.now())
     return reached
   }
 
@@ -313,7 +314,7 @@ export class EventLog {
     if (cursor !== undefined) {
       if ([...this.#consumers].some(other => other.scope.owner === owner && other.cursor === cursor))
         throw new TypeError(`the cursor ${cursor} of ${owner} already has a consumer`)
-      const row = this.db.row('SELECT seq FROM kernel_cursor WHERE owner = ? AND name = ?', [owner, cursor])
+      const row = this.kernel.db.row('SELECT seq FROM kernel_cursor WHERE owner = ? AND name = ?', [owner, cursor])
       // Transactions are durable in order: any later event is on disk together with the new cursor.
       if (!row) void this.saveCursor(owner, cursor, start).catch(() => {})
       start = Number(row?.[0] ?? start)

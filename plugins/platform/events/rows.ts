@@ -26,6 +26,13 @@ export const eventMigrations: readonly Migration[] = [
   // does not affect it.
   { id: 'actor-origin', sql: 'ALTER TABLE kernel_event ADD COLUMN actor_origin TEXT' },
   { id: 'actor-for', sql: 'ALTER TABLE kernel_event ADD COLUMN actor_for TEXT' },
+  {
+    // To enter an event into two indexes took half of its time. Rows now enter them many at once; see EventLog.sweep.
+    id: 'indexed-later',
+    sql: `DROP INDEX kernel_event_subject; DROP INDEX kernel_event_name; ALTER TABLE kernel_event ADD COLUMN indexed INTEGER;
+      CREATE INDEX kernel_event_of_subject ON kernel_event (subject, seq) WHERE indexed = 1;
+      CREATE INDEX kernel_event_of_name ON kernel_event (name, seq) WHERE indexed = 1;`,
+  },
 ]
 
 export const DAY_MS = 86_400_000

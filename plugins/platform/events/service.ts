@@ -14,11 +14,9 @@ export class EventsService {
   #sweeps = false
 
   constructor(private readonly kernel: PluginKernel<{ journals: typeof Journals; report: typeof Faults }>) {
-    const { db, clock, ids, home, needs, scope } = kernel
+    const { home, needs, scope } = kernel
     this.log = new EventLog(
-      db,
-      clock,
-      ids,
+      kernel,
       ({ owner, hook, error }) => needs.report(owner, hook, error),
       {
         folder: home.path('events'),
@@ -29,7 +27,6 @@ export class EventsService {
         retentionMs: kernel.config.get(EventSettings.retentionDays) * DAY_MS,
         maxBytes: kernel.config.get(EventSettings.maxBytes),
       },
-      kernel.redact,
       kernel.hooks.of(points).written,
     )
     scope.defer('event log', () => this.log.close())
@@ -48,7 +45,8 @@ export class EventsService {
     const { kind, id, version } = record
     const about = { actor, scope: record.scope.id, subject: `${kind}/${id}` }
     const payload = { kind, id, version, ...(verb === 'put' && version === 1 ? { created: true } : {}) }
-    written.event = this.log.emit(t, verb === 'put' ? RecordPut : RecordDeleted, payload, about).id
+    const [event] = this.log.emitAll(t, [[verb === 'put' ? RecordPut : RecordDeleted, payload, about]])
+    if (event) written.event = event.id
   }
 
   /** Emits an event about a plugin that started or stopped after the boot, or failed. */
@@ -56,6 +54,6 @@ export class EventsService {
     const { status } = state
     const type = status === 'active' ? PluginLoaded : status === 'failed' ? PluginFailed : PluginUnloaded
     const payload = { name, status, ...(status === 'failed' ? { error: state.error } : {}) }
-    void this.kernel.db.tx(t => this.log.emit(t, type, payload, { subject: name })).catch(() => {})
+    void this.kernel.db.tx(t => this.log.emitAll(t, [[type, payload, { subject: name }]])).catch(() => {})
   }
 }

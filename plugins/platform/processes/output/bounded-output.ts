@@ -1,25 +1,21 @@
 import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream'
-import { type Rate, TokenBucket } from '../../../../kernel/kit/rate.js'
+import { TokenBucket } from '../../../../kernel/kit/rate.js'
 import { type Clock, onBehalfOf, systemClock, type Timer } from '../../../../kernel/plugin.js'
 
 const MIB = 2 ** 20
-
-/** Bounds of one output stream of a process, in bytes. */
-export interface OutputLimits {
-  /** Maximum read rate: beyond it the pipe fills and the process waits. */
-  readonly read: Rate
-  /** Tolerated total rate: beyond it the process floods and is killed. */
-  readonly tolerated: Rate
-}
 
 /**
  * Reading 16 MiB a second takes a few percent of the event loop, and a small burst keeps each turn short. A process that sustains
  * that rate is killed after about twenty seconds; one that prints a large file is not.
  */
-export const OUTPUT_LIMITS: OutputLimits = {
+export const OUTPUT_LIMITS = {
+  /** Maximum read rate: beyond it the pipe fills and the process waits. */
   read: { burst: 4 * MIB, perSecond: 16 * MIB },
+  /** Tolerated total rate: beyond it the process floods and is killed. */
   tolerated: { burst: 256 * MIB, perSecond: 4 * MIB },
 }
+/** Bounds of one output stream of a process, in bytes. */
+export type OutputLimits = Readonly<typeof OUTPUT_LIMITS>
 
 /** `held`: reported once, when reads are first delayed; `flooded`: reported when the stream is ended. */
 export type OutputVerdict = 'held' | 'flooded'

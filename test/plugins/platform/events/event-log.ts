@@ -3,6 +3,7 @@ import os from 'node:os'
 import path from 'node:path'
 import * as v from 'valibot'
 import { messageOf } from '../../../../kernel/contract/errors.js'
+import type { Redact } from '../../../../kernel/contract/redact.js'
 import { event } from '../../../../kernel/contract/surface.js'
 import { OwnedScope } from '../../../../kernel/scope.js'
 import type { Disk } from '../../../../kernel/store/disk.js'
@@ -33,9 +34,7 @@ export async function openLog(folder: string, options: LogOptions = {}) {
   const faults: string[] = []
   const segmentBytes = options.segmentBytes ?? 2048
   const log = new EventLog(
-    store.db,
-    clock,
-    seededIds(1),
+    { db: store.db, clock, ids: seededIds(1), redact: { value: value => value } as Redact },
     ({ owner, hook, error }) => faults.push(`${owner}: ${hook}: ${messageOf(error)}`),
     {
       folder: path.join(folder, 'events'),
@@ -51,7 +50,7 @@ export async function openLog(folder: string, options: LogOptions = {}) {
   )
   const emit = (type: typeof Made, from: number, to: number, about: EmitOptions = {}) =>
     store.db.tx(t => {
-      for (let n = from; n <= to; n++) log.emit(t, type, { n }, about)
+      for (let n = from; n <= to; n++) log.emitAll(t, [[type, { n }, about]])
     })
   return {
     clock,

@@ -1,4 +1,5 @@
 import { cp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -8,6 +9,7 @@ import { createKernel } from '../../../../kernel/kernel.js'
 import { type Disk, systemDisk } from '../../../../kernel/store/disk.js'
 import { base } from '../../../../plugins/index.js'
 import type { StoredEvent } from '../../../../plugins/platform/events/api.js'
+import { conditions, eventMigrations } from '../../../../plugins/platform/events/rows.js'
 import { openJournal } from '../../../../plugins/platform/journals/open.js'
 import { VirtualClock } from '../../../../testing/virtual-clock.js'
 import { DAY, inFolder, Lost, Made, openLog, range, readAll, until } from './event-log.js'
@@ -351,12 +353,65 @@ test('retention deletes whole files by age and size; counts stay a year', () =>
     await small.close()
   }))
 
+test('a list by name or subject finds events in the indexes and events that enter them later', () =>
+  inFolder(async folder => {
+    const limits = { keepRows: 1000, chunkRows: 20 }
+    const first = await openLog(folder, { limits })
+    const said = async ({ log }: typeof first) => {
+      const ns = (events: readonly StoredEvent[]) => events.map(({ payload }) => (payload as { n: number }).n)
+      const filters = [{ name: Made.name }, { subject: 'a' }, { name: Made.name, subject: 'a' }, {}]
+      const pages = filters.map(async filter => [
+        ns(await log.list(filter)),
+        ns(log.rows(filter, 0, 60, 'DESC')),
+        ns(log.rows(filter, 5, 3)),
+      ])
+      return Promise.all(pages)
+    }
+    const emitSome = async ({ emit }: typeof first, from: number) => {
+      await emit(Made, from, from + 5, { subject: 'a' })
+      await emit(Lost, from + 6, from + 11, { subject: 'a' })
+      await emit(Made, from + 12, from + 17)
+    }
+    const later = ({ store }: typeof first) =>
+      Number(store.db.row('SELECT count(*) FROM kernel_event WHERE indexed IS NULL')?.[0])
+    await emitSome(first, 1)
+    assert.is(later(first), 18)
+    const before = await said(first)
+    await first.log.sweep()
+    assert.is(later(first), 0)
+    assert.equal(await said(first), before)
+    await emitSome(first, 19)
+    assert.is(later(first), 18)
+    const both = await said(first)
+    assert.equal(both[0]?.[0], [...range(1, 6), ...range(13, 24), ...range(31, 36)])
+    assert.equal(both[1]?.[1], range(1, 12).concat(range(19, 30)).reverse())
+    await first.close()
+    const second = await openLog(folder, { limits })
+    assert.equal(await said(second), both)
+    await second.log.sweep()
+    assert.equal([later(second), await said(second)], [0, both])
+    await second.close()
+  }))
+
+test('indexed events are read by name and by subject from the indexes', async () => {
+  const { Database } = await createRequire(import.meta.url)('sql.js')()
+  const db = new Database()
+  for (const { sql } of eventMigrations) db.run(sql)
+  for (const column of ['name', 'subject']) {
+    const { sql } = conditions({ [column]: 'x' })
+    const page = `SELECT * FROM kernel_event WHERE seq > ? AND seq <= ? AND indexed = 1${sql} ORDER BY seq DESC LIMIT +?`
+    const [plan] = db.exec(`EXPLAIN QUERY PLAN ${page}`)
+    assert.match(plan.values.join(), `USING INDEX kernel_event_of_${column}`)
+    assert.is(plan.values.length, 1, 'nothing is sorted')
+  }
+})
+
 test('events older than the retention leave even a small table, unless a durable cursor needs them', () =>
   inFolder(async folder => {
     const clock = new VirtualClock()
     const limits = { keepRows: 1000, chunkRows: 20, retentionMs: 3 * DAY }
     const { log, emit, plugin, faults, all, close } = await openLog(folder, { clock, limits })
-    const rows = () => Number(log.db.row('SELECT count(*) FROM kernel_event')?.[0])
+    const rows = () => Number(log.kernel.db.row('SELECT count(*) FROM kernel_event')?.[0])
     const day = new Date(clock.now()).toISOString().slice(0, 10)
     await emit(Made, 1, 90)
     clock.jump(2 * DAY)
@@ -420,7 +475,7 @@ test('an oversized event or one named gap is refused', () =>
   withLog(async ({ store, log }) => {
     assert.throws(() => event('gap', v.object({})), /no event can be named gap/)
     const Text = event('thing.text', v.string())
-    const refused = await store.db.tx(t => log.emit(t, Text, 'x'.repeat(300_000))).catch(error => error.code)
+    const refused = await store.db.tx(t => log.emitAll(t, [[Text, 'x'.repeat(300_000)]])).catch(error => error.code)
     assert.is(refused, 'payload_too_large')
     assert.is(log.last, 0)
   }))
