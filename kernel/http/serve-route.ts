@@ -68,9 +68,9 @@ export function serveRoute(bound: BoundRoute, context: PipelineContext) {
     reading: `${bodyOf(route)} ${route.bodyLimit}`,
     before: async ({ arrival }: FastifyRequest, reply: FastifyReply) => {
       refuseDoor(route, arrival)
-      const asksForSocket = arrival.upgrade !== undefined
-      if (101 in route.replies && !asksForSocket) refuseHandshake(reply.raw)
-      if (asksForSocket && !(101 in route.replies)) throw KernelErrors.invalid_request('this route is not a WebSocket')
+      if (101 in route.replies && !arrival.upgrade) refuseHandshake(reply.raw)
+      if (arrival.upgrade && !(101 in route.replies))
+        throw KernelErrors.invalid_request('this route is not a WebSocket')
       // Essential routes are never refused, but their check of the disk updates its state for the writes that follow.
       const full = route.method === 'GET' ? undefined : await disk.refusal()
       if (full && !route.essential) throw full

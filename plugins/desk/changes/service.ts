@@ -312,8 +312,9 @@ export class ChangesService implements ChangesApi {
       case 'record': {
         const version = Object(change.after).version as number | undefined
         const expected = version === undefined ? {} : { expected_version: version }
-        if (change.before === undefined) return { method: 'DELETE', path, body: expected }
-        return { method: 'PUT', path, body: { ...pick(change.before, RESTORED), ...expected } }
+        // Members in the order of canonical JSON, which then needs no sorting: each change of a record pays for it.
+        if (change.before === undefined) return { body: expected, method: 'DELETE', path }
+        return { body: { ...expected, ...pick(change.before, RESTORED) }, method: 'PUT', path }
       }
       case 'action':
         return {
