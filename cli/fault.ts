@@ -73,8 +73,9 @@ export class CliFault extends Error {
   /** The error body for structured modes: the daemon's own, or one of the same form. */
   toBody(): unknown {
     if (this.more.body !== undefined) return this.more.body
-    const { details, next } = this.more
-    return { error: this.message, code: this.code, ...(details && { details }), ...(next && { next }) }
+    const { next } = this.more
+    const details = { ...this.more.details, ...(next && { next }) }
+    return { error: this.message, code: this.code, ...(Object.keys(details).length > 0 && { details }) }
   }
 }
 

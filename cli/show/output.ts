@@ -4,7 +4,7 @@ import { type CliFault, usageFault } from '../fault.js'
 import type { Io, Sink } from '../io.js'
 import { idOf } from './cells.js'
 import { renderFields, renderTable } from './table.js'
-import { cleanLine, cleanText, closeColors, jsonText } from './text.js'
+import { cleanLine, cleanText, closeColors, jsonText, wrapLines } from './text.js'
 import { toToon } from './toon.js'
 
 /** Output formats. */
@@ -108,7 +108,7 @@ export class Output implements CommandOutput {
 
   /** A note for the person besides the result, even when a program reads the result. */
   note(text: string): void {
-    if (!this.quiet) this.io.stderr.write(`note: ${cleanLine(text)}\n`)
+    if (!this.quiet) this.#tell(cleanLine(`note: ${text}`))
   }
 
   fields(item: unknown, fields: readonly CliColumn[]): void {
@@ -128,14 +128,22 @@ export class Output implements CommandOutput {
       )
       return
     }
-    const colors = hasColors(this.io.stderr, this.io.env)
-    const lines = [`${paint(colors, 'red', 'error:')} ${cleanText(fault.message)}`]
-    lines.push(`  code: ${cleanLine(fault.code)}`)
-    if (fault.why !== undefined) lines.push(`  cause: ${cleanLine(fault.why)}`)
-    for (const [name, text] of Object.entries(fault.more.details ?? {}))
-      lines.push(`  ${cleanLine(name)}: ${cleanLine(text)}`)
-    if (fault.more.next !== undefined) lines.push(`  ${paint(colors, 'dim', 'next:')} ${cleanLine(fault.more.next)}`)
-    this.io.stderr.write(`${lines.join('\n')}\n`)
+    const { message, code, why, more } = fault
+    const lines = [`error: ${cleanText(message)}`, `  code: ${cleanLine(code)}`]
+    if (why !== undefined) lines.push(`  cause: ${cleanLine(why)}`)
+    for (const [name, text] of Object.entries(more.details ?? {})) lines.push(`  ${cleanLine(name)}: ${cleanLine(text)}`)
+    if (more.next !== undefined) lines.push(`  next: ${cleanLine(more.next)}`)
+    this.#tell(...lines)
+  }
+
+  /** Lines for the person, wrapped on a terminal. A command stays whole, so that it can be copied. */
+  #tell(...lines: readonly string[]): void {
+    const { stderr, env } = this.io
+    const width = stderr.isTTY ? widthOf(env, stderr) : Number.POSITIVE_INFINITY
+    const wrapped = lines.flatMap(line => (/^ {2}next: svc /.test(line) ? [line] : wrapLines(line, width)))
+    const colors = hasColors(stderr, env)
+    const text = wrapped.join('\n').replace(/^error:/, word => paint(colors, 'red', word))
+    stderr.write(`${text.replace(/^ {2}next:/m, word => `  ${paint(colors, 'dim', word.trim())}`)}\n`)
   }
 
   #style() {

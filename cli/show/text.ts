@@ -115,6 +115,16 @@ export function wrapText(text: string, width: number): string[] {
   return lines
 }
 
+/** The lines of a text, each wrapped to `width` columns; continuations are indented by two more than their line. */
+export function wrapLines(text: string, width: number): string[] {
+  return text.split('\n').flatMap(line => {
+    if (textWidth(line) <= width) return [line]
+    const indent = `${/^ */.exec(line)?.[0]}  `
+    const [first = '', ...more] = wrapText(line.trimStart(), width - indent.length)
+    return [indent.slice(2) + first, ...more.map(rest => indent + rest)]
+  })
+}
+
 /** Pads with spaces to `width` columns. */
 export function padText(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - textWidth(text)))

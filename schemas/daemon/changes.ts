@@ -93,5 +93,7 @@ export const UndoReply = v.object({
   undone_by: v.string(),
   /** Members that could not be restored. */
   differs: v.array(v.string()),
+  /** What the caller may have meant instead: a newer request of theirs of which no change is recorded. */
+  notes: v.optional(v.array(v.string())),
 })
 export type UndoReply = v.InferOutput<typeof UndoReply>

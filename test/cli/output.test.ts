@@ -44,6 +44,33 @@ test('the width of a table is COLUMNS, else the terminal, and unlimited without 
   for (const COLUMNS of ['', '0', '-3', 'many']) assert.ok((await widest({ env: { COLUMNS } })) > 300, COLUMNS)
 })
 
+test('errors and notes wrap at the width of a terminal, commands and pipes do not', async ({ daemon }) => {
+  const error = `there is no thing "x"; ${'the word after this one is another '.repeat(4).trim()}`
+  const next = `svc thing list ${'--state open '.repeat(8).trim()}`
+  daemon.reply('GET /api/things', 404, { error, code: 'thing_not_found', details: { next } })
+  const env = { NO_COLOR: '1' }
+  const piped = await runCli(daemon.home, ['thing', 'list'], { env: { ...env, COLUMNS: '60' } })
+  const whole = `error: ${error}\n  code: thing_not_found\n  next: ${next}\n`
+  assert.is(piped.stderr, whole)
+  const shown = await runCli(daemon.home, ['thing', 'list'], { env, tty: true, columns: 60 })
+  const lines = shown.stderr.trimEnd().split('\n')
+  assert.ok(lines.slice(0, -1).every(line => line.length <= 60), shown.stderr)
+  assert.is(lines.at(-1), `  next: ${next}`)
+  assert.is(shown.stderr.replace(/\n {2}(?!code|next)/g, ' '), whole)
+  const colored = await runCli(daemon.home, ['thing', 'list'], { tty: true, columns: 60 })
+  assert.match(colored.stderr, `\x1b[31merror:\x1b[0m there`)
+  assert.match(colored.stderr, `  \x1b[2mnext:\x1b[0m svc thing list`)
+  assert.is(colored.stderr.split('\n').length, lines.length + 1)
+})
+
+test('an error of the command line has the form of one of the daemon', async ({ daemon }) => {
+  await daemon.stop()
+  const { stdout } = await runCli(daemon.home, ['thing', 'list', '--json'])
+  const body = JSON.parse(stdout)
+  assert.equal(Object.keys(body), ['error', 'code', 'details'])
+  assert.equal(body.details, { next: 'svc daemon start' })
+})
+
 test('a table that is too wide cuts no id or status and leaves no column empty', () => {
   const columns = [
     { header: 'Level', path: 'level' },

@@ -207,7 +207,8 @@ export function makeScratch(): {
     home,
     workspace(name, files) {
       const directory = join(root, name)
-      mkdirSync(directory, { recursive: true })
+      // An empty repository: the agent asks git, which fails.
+      mkdirSync(join(directory, '.git'), { recursive: true })
       for (const [path, content] of Object.entries(files)) {
         mkdirSync(dirname(join(directory, path)), { recursive: true })
         writeFileSync(join(directory, path), content)

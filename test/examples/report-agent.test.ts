@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { RequestError } from '@agentclientprotocol/sdk'
 import * as assert from 'uvu/assert'
@@ -135,7 +135,18 @@ test('the agent remembers an allowance for one session only', async ({ scratch, 
   assert.is(agent.asked.length, 2)
 })
 
-test('the agent reports that there is no history outside a repository', async ({ scratch, start }) => {
+test('outside a repository the agent does not ask for git', async ({ scratch, start }) => {
+  const cwd = scratch.workspace('project', SMALL)
+  rmSync(join(cwd, '.git'), { recursive: true })
+  const agent = await start()
+  const session = await agent.open(cwd)
+  assert.is(await agent.prompt(session), 'end_turn')
+  assert.equal(agent.asked, [])
+  assert.match(readFileSync(join(cwd, REPORT), 'utf8'), 'this folder is in no git repository')
+  assert.match(agent.said(session), 'The folder is in no git repository')
+})
+
+test('the agent reports that there is no history in a broken repository', async ({ scratch, start }) => {
   const cwd = scratch.workspace('project', SMALL)
   const agent = await start({ replaceCommand: ['git', '--git-dir=/dev/null', 'log'] })
   assert.is(await agent.prompt(await agent.open(cwd)), 'end_turn')

@@ -1,3 +1,6 @@
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+
 /** The command the agent asks to run: an argument list, never a shell string. */
 export interface Command {
   readonly command: string
@@ -17,9 +20,17 @@ export interface Commit {
 /** What is known of the git history, or why nothing is. */
 export type GitHistory =
   | { readonly kind: 'commits'; readonly commits: readonly Commit[] }
+  | { readonly kind: 'no_repository' }
   | { readonly kind: 'no_terminal' }
   | { readonly kind: 'not_permitted' }
   | { readonly kind: 'failed'; readonly exitCode: number | undefined }
+
+/** Whether a folder is in a git repository. GIT_DIR can name one anywhere. */
+export function isInRepository(folder: string): boolean {
+  if (process.env.GIT_DIR || existsSync(join(folder, '.git'))) return true
+  const parent = dirname(folder)
+  return parent !== folder && isInRepository(parent)
+}
 
 /**
  * The last ten commits that touched the workspace. The options pin what a user's or a repository's configuration could

@@ -69,6 +69,8 @@ function historyLines(history: GitHistory): string[] {
   switch (history.kind) {
     case 'commits':
       return history.commits.length === 0 ? ['None.'] : history.commits.map(commitLine)
+    case 'no_repository':
+      return ['Not included: this folder is in no git repository.']
     case 'no_terminal':
       return ['Not included: the client offers no terminal to run git in.']
     case 'not_permitted':

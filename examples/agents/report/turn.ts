@@ -9,7 +9,7 @@ import {
   type ToolCall,
 } from '@agentclientprotocol/sdk'
 import { REPORTS_DIRECTORY, readDirectives, resolveTarget, type Target, TargetRefused } from './directives.js'
-import { GIT_LOG, type GitHistory, parseGitLog } from './git-log.js'
+import { GIT_LOG, type GitHistory, isInRepository, parseGitLog } from './git-log.js'
 import {
   countDirectories,
   countText,
@@ -161,8 +161,9 @@ export class Turn {
   }
 
   async #readHistory(): Promise<GitHistory> {
-    if (!this.#workspace.clientRunsCommands) {
-      const none: GitHistory = { kind: 'no_terminal' }
+    const isRepository = isInRepository(this.session.cwd)
+    if (!isRepository || !this.#workspace.clientRunsCommands) {
+      const none: GitHistory = { kind: isRepository ? 'no_terminal' : 'no_repository' }
       await this.#transcript.say(describeHistory(none))
       return none
     }
@@ -267,6 +268,8 @@ function describeHistory(history: GitHistory): string {
   switch (history.kind) {
     case 'commits':
       return `Read the git history: ${plural(history.commits.length, 'commit')}.`
+    case 'no_repository':
+      return 'The folder is in no git repository; the report goes without a history.'
     case 'no_terminal':
       return 'The client offers no terminal; the report goes without the git history.'
     case 'not_permitted':

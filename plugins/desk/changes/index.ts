@@ -92,14 +92,19 @@ export default definePlugin({
         ),
         cli('undo', {
           args: [id],
-          view: show(UndoReply, '', [
-            { of: 'change.action', header: 'Undone' },
-            'change.subject',
-            { of: 'request', header: 'By' },
-            'made',
-            { of: 'differs~list', header: 'Not as before' },
-            { of: 'undone_by', header: 'Take back with' },
-          ]),
+          view: show(
+            UndoReply,
+            '',
+            [
+              { of: 'change.action', header: 'Undone' },
+              'change.subject',
+              { of: 'request', header: 'By' },
+              'made',
+              { of: 'differs~list', header: 'Not as before' },
+              { of: 'undone_by', header: 'Take back with' },
+            ],
+            { problems: 'notes' },
+          ),
         }),
       ],
       body: UndoBody,

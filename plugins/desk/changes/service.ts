@@ -86,6 +86,8 @@ export class ChangesService implements ChangesApi {
   readonly #backs = new Map<string, string>()
   /** Changes stored since the start. */
   #stored = 0
+  /** The newest request of each person that is not stored. */
+  readonly #unrecorded = new Map<string, { readonly at: number; readonly what: string }>()
 
   constructor(private readonly kernel: K) {
     const { planning, undoing } = kernel.hooks.of(points)
@@ -179,11 +181,20 @@ export class ChangesService implements ChangesApi {
     const { id, route } = handled
     const pending = this.#pending.get(id)
     // Changes of unaudited routes (events report them) are stored only if they can be undone.
-    if (route.audited === false && pending === undefined) return undefined
+    if (route.audited === false && pending === undefined) return this.#pass(handled)
     const undone = this.#backs.get(id)
     this.#pending.delete(id)
     this.#backs.delete(id)
     return pending?.isStored && undone === undefined ? undefined : this.#finish(handled, pending, undone)
+  }
+
+  /** Agents send requests all the time, and undo none. */
+  #pass({ route, actor, params, body }: Handled): undefined {
+    const isAgent = actor.kind !== 'operator' || actor.onBehalfOf !== undefined
+    if (isAgent || !canRunCode(route) || route.path.startsWith('/api/changes/')) return undefined
+    const { action, subject } = namesOf(route, params, body)
+    this.#unrecorded.set(actor.id, { at: this.kernel.clock.now(), what: `${action} of ${subject}` })
+    return undefined
   }
 
   async #finish(
@@ -436,12 +447,15 @@ export class ChangesService implements ChangesApi {
       const isElsewhere = reads === undefined || (back.method === 'POST' && then === undefined)
       const differs = isElsewhere ? [] : differences(parsed(before), parsed(then)).map(({ member }) => member)
       const made = changes.get(this.kernel.db, { id: requestId })
+      const { at = 0, what: passed } = this.#unrecorded.get(actor.id) ?? {}
+      const isPassed = id === 'last' && at >= row.at
       return {
         change: toWire(this.#row(row.id)),
         ...(row.method === 'DELETE' && back.method === 'POST' && made && { made: made.subject }),
         request: `${back.method} ${back.path}`,
         undone_by: requestId,
         differs,
+        ...(isPassed && { notes: [`${passed} is newer; it is not recorded and stays as it is`] }),
       }
     })
   }

@@ -271,6 +271,21 @@ test('a changed value is restored, and the undo is undone like any other change'
   })
 })
 
+test('an undo of the newest change names a newer request that is not recorded', async () => {
+  await inWorld(async (world, act) => {
+    const undo = async (id: string) => (await act('POST', `/api/changes/${id}/undo`, {})) as Reply
+    const make = (name: string) => act('POST', '/api/notifications/presets', { ...preset, name })
+    await make('first')
+    const task = await act('POST', '/api/tasks', { title: 't', scope: 'workspace', workspace: world.workspaceId })
+    const { change, undone_by, notes } = await undo('last')
+    assert.match(change.subject, 'presets/first')
+    assert.equal(notes, [`tasks.created of tasks/${task.task.id} is newer; it is not recorded and stays as it is`])
+    assert.is((await undo(undone_by)).notes, undefined)
+    await make('second')
+    assert.is((await undo('last')).notes, undefined)
+  })
+})
+
 test('a workspace that a path registered is deleted by an undo; one that was found is no change', async () => {
   await inWorld(async (world, act) => {
     const outer = path.join(path.dirname(world.root), 'undo-outer')
