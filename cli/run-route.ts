@@ -12,6 +12,7 @@ import { readText } from './run.js'
 import { cellText, idOf, pick } from './show/cells.js'
 import type { Output } from './show/output.js'
 import { jsonText } from './show/text.js'
+import { noteFindings } from './tasks/findings.js'
 import { currentWorkspace, openWorkspace, workspaceId, workspaceReference } from './workspace-context.js'
 
 interface World {
@@ -49,7 +50,9 @@ export async function runRoute(entry: RouteCommand, invocation: Invocation, worl
   const empty = Object.keys(values.body).length === 0
   const body = entry.body === 'none' || (entry.body === 'optional' && empty) ? undefined : values.body
   const reply = await world.client.request(entry.method, url, body)
-  show(entry, reply, { ...values.query, ...params }, world.out)
+  const args = { ...values.query, ...params }
+  show(entry, reply, args, world.out)
+  await noteFindings(entry.path, { reply, args }, world)
   notePage(entry, reply, world.out)
   return findsErrors[entry.path]?.(reply) ? exitCodes.failed : exitCodes.done
 }

@@ -18,6 +18,7 @@ import { asciiSink, isAsciiLocale } from './show/ascii.js'
 import { Output, outputModeOf, widthOf } from './show/output.js'
 import { Progress } from './show/progress.js'
 import { cleanText } from './show/text.js'
+import { noteFindings } from './tasks/findings.js'
 import { surely } from './tasks/surely.js'
 import { isLive, startsDaemon, taskWorld } from './tasks/task-world.js'
 import { currentWorkspace, openWorkspace, workspaceReference } from './workspace-context.js'
@@ -142,7 +143,9 @@ async function carryOut(entry: Entry, invocation: Invocation, world: World): Pro
   const isLocal = entry.kind === 'local'
   try {
     const run = isLocal ? await entry.load() : await loadModule(entry, world.io.root)
-    return (await Promise.race([run(context), ...(world.io.idle ? [world.io.idle()] : [])])) ?? exitCodes.done
+    const code = await Promise.race([run(context), ...(world.io.idle ? [world.io.idle()] : [])])
+    if (!code) await noteFindings(entry.path, context, world)
+    return code ?? exitCodes.done
   } catch (error) {
     if (error instanceof CliFault || world.io.signal.aborted) throw error
     // Errors of files and programs are passed on; a reply in an unexpected form causes a TypeError.

@@ -131,7 +131,8 @@ export class Output implements CommandOutput {
     const { message, code, why, more } = fault
     const lines = [`error: ${cleanText(message)}`, `  code: ${cleanLine(code)}`]
     if (why !== undefined) lines.push(`  cause: ${cleanLine(why)}`)
-    for (const [name, text] of Object.entries(more.details ?? {})) lines.push(`  ${cleanLine(name)}: ${cleanLine(text)}`)
+    for (const [name, text] of Object.entries(more.details ?? {}))
+      lines.push(`  ${cleanLine(name)}: ${cleanLine(text)}`)
     if (more.next !== undefined) lines.push(`  next: ${cleanLine(more.next)}`)
     this.#tell(...lines)
   }

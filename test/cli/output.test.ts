@@ -54,7 +54,10 @@ test('errors and notes wrap at the width of a terminal, commands and pipes do no
   assert.is(piped.stderr, whole)
   const shown = await runCli(daemon.home, ['thing', 'list'], { env, tty: true, columns: 60 })
   const lines = shown.stderr.trimEnd().split('\n')
-  assert.ok(lines.slice(0, -1).every(line => line.length <= 60), shown.stderr)
+  assert.ok(
+    lines.slice(0, -1).every(line => line.length <= 60),
+    shown.stderr,
+  )
   assert.is(lines.at(-1), `  next: ${next}`)
   assert.is(shown.stderr.replace(/\n {2}(?!code|next)/g, ' '), whole)
   const colored = await runCli(daemon.home, ['thing', 'list'], { tty: true, columns: 60 })

@@ -190,7 +190,7 @@ export class ChangesService implements ChangesApi {
 
   /** Agents send requests all the time, and undo none. */
   #pass({ route, actor, params, body }: Handled): undefined {
-    const isAgent = actor.kind !== 'operator' || actor.onBehalfOf !== undefined
+    const isAgent = actor.kind === 'extension' || actor.onBehalfOf !== undefined
     if (isAgent || !canRunCode(route) || route.path.startsWith('/api/changes/')) return undefined
     const { action, subject } = namesOf(route, params, body)
     this.#unrecorded.set(actor.id, { at: this.kernel.clock.now(), what: `${action} of ${subject}` })
@@ -429,9 +429,12 @@ export class ChangesService implements ChangesApi {
       const row = this.#row(id)
       const { action, subject, path, params, reads, before, after } = row
       const what = `${action} of ${subject}`
+      const { at: passedAt = 0, what: passed } = this.#unrecorded.get(actor.id) ?? {}
+      const isPassed = id === 'last' && passedAt >= row.at
+      const notes = isPassed ? [`${passed} is newer; it is not recorded and stays as it is`] : []
       if (row.state === 'undone') throw ChangeErrors.undo_impossible(`${what} was already undone, by ${row.undone_by}`)
       if (row.state === 'kept' || row.back === undefined)
-        throw ChangeErrors.undo_impossible(`${what} cannot be undone: ${row.reason}`)
+        throw ChangeErrors.undo_impossible(`${what} cannot be undone: ${[row.reason, ...notes].join('; ')}`)
       const back = JSON.parse(row.back) as ChangeRequest
       const refusal = await this.undoing.ask({ action, subject, path, params })
       if (refusal) throw ChangeErrors.undo_refused(`${what}: ${refusal.message}`)
@@ -447,15 +450,13 @@ export class ChangesService implements ChangesApi {
       const isElsewhere = reads === undefined || (back.method === 'POST' && then === undefined)
       const differs = isElsewhere ? [] : differences(parsed(before), parsed(then)).map(({ member }) => member)
       const made = changes.get(this.kernel.db, { id: requestId })
-      const { at = 0, what: passed } = this.#unrecorded.get(actor.id) ?? {}
-      const isPassed = id === 'last' && at >= row.at
       return {
         change: toWire(this.#row(row.id)),
         ...(row.method === 'DELETE' && back.method === 'POST' && made && { made: made.subject }),
         request: `${back.method} ${back.path}`,
         undone_by: requestId,
         differs,
-        ...(isPassed && { notes: [`${passed} is newer; it is not recorded and stays as it is`] }),
+        ...(notes.length > 0 && { notes }),
       }
     })
   }

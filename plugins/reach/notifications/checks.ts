@@ -3,6 +3,7 @@ import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { finding } from '../../desk/daemon/api.js'
 import type { K } from './needs.js'
 import { isProblem, parseFilter } from './presets/filter.js'
+import { isMatch } from './presets/pattern.js'
 import type { Presets } from './presets/presets.js'
 import { channelOf, targetProblem, targetText } from './presets/targets.js'
 import { cursors, type PresetRow } from './tables.js'
@@ -24,7 +25,7 @@ export function checks(kernel: K, presets: Presets): DiagnosticItem[] {
   return rest > 0 && last ? [...shown.slice(0, -1), { ...last, message: `${last.message}; and ${rest} more` }] : shown
 }
 
-function itemsOf(kernel: K, { name, filter, targets }: PresetRow): DiagnosticItem[] {
+function itemsOf(kernel: K, { name, built_in: builtIn, events, filter, targets }: PresetRow): DiagnosticItem[] {
   const { db, needs } = kernel
   const { current: bridges } = needs.bridges
   const item = {
@@ -44,6 +45,20 @@ function itemsOf(kernel: K, { name, filter, targets }: PresetRow): DiagnosticIte
         }),
       ]
     : []
+  // Plugins that are switched off are no fault of a built-in preset.
+  const declared = builtIn
+    ? undefined
+    : needs.host.plugins().flatMap(plugin => needs.host.pluginOf(plugin.name)?.surface.events ?? [])
+  const unknown = events
+    .filter(pattern => declared && !declared.some(event => isMatch(pattern, event.name)))
+    .map(pattern =>
+      finding({
+        ...item,
+        code: 'preset_events_unknown',
+        title: `An event of the preset ${name} does not exist`,
+        message: `${pattern}: no plugin and no running extension has such an event, so none is sent`,
+      }),
+    )
   const broken = targets.flatMap(target => {
     const problem = channelOf(kernel, target) ? undefined : bridges && targetProblem(target, bridges)
     return problem
@@ -69,5 +84,5 @@ function itemsOf(kernel: K, { name, filter, targets }: PresetRow): DiagnosticIte
         ]
       : [],
   )
-  return [...unreadable, ...broken, ...failing]
+  return [...unreadable, ...unknown, ...broken, ...failing]
 }

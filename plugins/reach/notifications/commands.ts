@@ -55,6 +55,10 @@ function show({ out }: CommandContext, reply: PresetReply, text: string): void {
   else out.line(text)
 }
 
+/** The command that makes an enabled preset send something. */
+const silent = (name: string, targets: readonly PresetTarget[]) =>
+  targets.length > 0 ? '' : `; it sends nothing yet: svc notifications preset update ${name} --targets <bridge>`
+
 /** `svc notifications preset create <name>` */
 export async function runCreate(context: CommandContext): Promise<void> {
   const { args, options, client, fault } = context
@@ -70,7 +74,8 @@ export async function runCreate(context: CommandContext): Promise<void> {
     ...(rules && { rules }),
   }
   const reply = (await client.request('POST', '/api/notifications/presets', body)) as PresetReply
-  const next = reply.preset.enabled ? '' : `; enable it: svc notifications preset enable ${name}`
+  const { enabled, targets } = reply.preset
+  const next = enabled ? silent(name, targets) : `; enable it: svc notifications preset enable ${name}`
   show(context, reply, `created ${name}${next}`)
 }
 
@@ -96,8 +101,7 @@ async function runSwitch({ args, options, client, out }: CommandContext, enabled
   if (out.json) return out.value(reply)
   out.id(name)
   const { preset } = (await client.request('GET', urlOf(name))) as PresetReply
-  const isSilent = enabled && preset.targets.length === 0
-  const hint = isSilent ? `; it sends nothing yet: svc notifications preset update ${name} --targets <bridge>` : ''
+  const hint = enabled ? silent(name, preset.targets) : ''
   out.line(
     `${enabled ? 'enabled' : 'disabled'} ${name}${body.profile === 'default' ? '' : ` in ${body.profile}`}${hint}`,
   )

@@ -1,4 +1,4 @@
-import { type KernelOf, maybe } from '../../../kernel/plugin.js'
+import { Host, type KernelOf, maybe } from '../../../kernel/plugin.js'
 import { Daemon } from '../../desk/daemon/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Events } from '../../platform/events/api.js'
@@ -9,6 +9,7 @@ import { Bridges } from '../bridges/api.js'
 
 /** Dependencies of the plugin. */
 export const needs = {
+  host: Host,
   daemon: Daemon,
   events: Events,
   workspaces: maybe(Workspaces),

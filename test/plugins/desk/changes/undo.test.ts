@@ -278,7 +278,7 @@ test('an undo of the newest change names a newer request that is not recorded', 
     await make('first')
     const task = await act('POST', '/api/tasks', { title: 't', scope: 'workspace', workspace: world.workspaceId })
     const { change, undone_by, notes } = await undo('last')
-    assert.match(change.subject, 'presets/first')
+    assert.is(change.subject, 'notifications/first')
     assert.equal(notes, [`tasks.created of tasks/${task.task.id} is newer; it is not recorded and stays as it is`])
     assert.is((await undo(undone_by)).notes, undefined)
     await make('second')

@@ -29,6 +29,22 @@ test('built-in presets exist, disabled and without targets', async () => {
   await s.close()
 })
 
+test('doctor names the events of a preset that no plugin has', async () => {
+  const s = await scene()
+  const events = ['agent.notice', 'attention.*', 'notifications.nope', 'foo.*']
+  assert.is((await s.post(URL, { name: 'odd', events, targets: [] })).status, 201)
+  const { items } = (await s.request('GET', '/api/doctor?only=notifications')).body
+  const found = items.filter((item: { code: string }) => item.code === 'preset_events_unknown')
+  assert.equal(
+    found.map(({ id, message }: { id: string; message: string }) => [id, message.split(':')[0]]),
+    [
+      ['notifications.presets.odd', 'notifications.nope'],
+      ['notifications.presets.odd', 'foo.*'],
+    ],
+  )
+  await s.close()
+})
+
 test('a preset is created, changed, enabled in a profile and deleted', async () => {
   const s = await scene()
   const made = await s.post(URL, {
