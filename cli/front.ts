@@ -14,6 +14,15 @@ declare const __dirname: string
 declare const require: (name: string) => unknown
 const argv = process.argv.slice(2)
 
+/** Whether the help was printed. The full CLI reports what fails here. */
+function isAnswered(): boolean {
+  try {
+    return printHelp()
+  } catch {
+    return false
+  }
+}
+
 /** Prints the requested help; false when the full CLI has to handle the call. */
 function printHelp(): boolean {
   const call = readCall(argv)
@@ -46,4 +55,4 @@ if (!hasFolder()) {
     'error: the current folder does not exist any more\n  next: cd to another folder and try again\n',
   )
   process.exitCode = 1
-} else if (!printHelp()) require('./svc.cjs')
+} else if (!isAnswered()) require('./svc.cjs')

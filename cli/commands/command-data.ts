@@ -3,6 +3,7 @@ import type { Method } from '../../kernel/contract/route.js'
 import type { CommandArgument, CommandOption } from '../../kernel/contract/surface.js'
 import type { CliView, RouteCli } from '../../kernel/kit/annotations/index.js'
 import { readRegularFileSync } from '../../kernel/kit/read-file.js'
+import { CliFault } from '../fault.js'
 import { readCommandLines } from './command-lines.js'
 
 /** Far above the size of all commands. */
@@ -81,8 +82,12 @@ export const isWatchable = ({ method, stream, follow, view }: RouteCommand): boo
 
 /** Commands of the package, and those of drop-ins in the cache of this home. */
 export function loadCommandData(root: string, home: string): CommandData {
-  const own = readData(join(root, 'commands.json'), readCommandLines)
-  if (own === undefined) throw new Error(`${join(root, 'commands.json')} is missing; build the package again`)
+  const file = join(root, 'commands.json')
+  const own = readData(file, readCommandLines)
+  if (!own)
+    throw new CliFault('package_damaged', `${file} is missing or damaged`, {
+      next: 'install the package again; in a clone: npm run build',
+    })
   const more = readData(join(home, 'cache', 'commands.json'), JSON.parse)
   if (more === undefined) return own
   const taken = new Set([...own.routes, ...own.commands].map(entry => entry.path))

@@ -1,14 +1,14 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { dist } from './tree.js'
 
 // `front.cjs` and `words.cjs` answer help and completion by themselves, and `svc.cjs` is the whole command line.
 const call = (file: string, args: readonly string[], env: object = {}) => {
-  const { stdout, stderr, status } = spawnSync(process.execPath, [join(dist, file), ...args], {
+  const { stdout, stderr, status } = spawnSync(process.execPath, [resolve(dist, file), ...args], {
     encoding: 'utf8',
     env: { ...process.env, SVC_HOME: '/nonexistent', ...env },
   })
@@ -85,6 +85,24 @@ test('help into an unwritable output fails without a stack trace', () => {
     assert.is(status, 1, `${args.join(' ')}: ${stderr}`)
     assert.not.match(stderr, /\n\s+at /)
   }
+})
+
+test('a damaged package is reported without a stack trace', () => {
+  const root = mkdtempSync(join(tmpdir(), 'svc-damaged-'))
+  for (const name of ['bin', 'cli', 'front.cjs', 'words.cjs', 'svc.cjs'])
+    cpSync(join(dist, name), join(root, name), { recursive: true })
+  for (const text of [undefined, '', '{', '{"routes":[\n'])
+    for (const args of [['--help'], ['job', 'list']]) {
+      rmSync(join(root, 'commands.json'), { force: true })
+      if (text !== undefined) writeFileSync(join(root, 'commands.json'), text)
+      const { status, stderr } = call(join(root, 'bin/svc'), args)
+      assert.is(status, 1, stderr)
+      assert.match(
+        stderr,
+        /^error: .*commands\.json is missing or damaged\n {2}code: package_damaged\n {2}next: install/,
+      )
+    }
+  rmSync(root, { recursive: true })
 })
 
 test.run()
