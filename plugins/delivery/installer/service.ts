@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type Actor, KernelErrors } from '../../../kernel/plugin.js'
 import type {
   InstallExtensionBody,
@@ -33,7 +34,10 @@ export class InstallerService implements InstallerApi {
 
   /** @throws Fault `unavailable` while nothing loads extensions */
   #use() {
-    if (!this.#opened || this.#opened.signal.aborted) throw KernelErrors.unavailable()
+    if (!this.#opened || this.#opened.signal.aborted)
+      throw KernelErrors.unavailable('extensions cannot be changed while the plugin extensions does not run', {
+        next: command('doctor'),
+      })
     return this.#opened
   }
 

@@ -5,8 +5,8 @@ import * as assert from 'uvu/assert'
 import * as v from 'valibot'
 import { type CommandContext, definePlugin, kind, operator, type PluginKernel } from '../../../../kernel/plugin.js'
 import { runInstall, runUpdate } from '../../../../plugins/delivery/installer/commands.js'
-import { daemon, extensions, resources } from '../../../../plugins/index.js'
-import { temporaryFolder } from '../../../harness/kernel.js'
+import { daemon, extensions, installer, resources } from '../../../../plugins/index.js'
+import { boot, temporaryFolder } from '../../../harness/kernel.js'
 import { scene as hosted, isActive, textExtension } from '../extensions/scene.js'
 import { faultFrom, files } from './scene.js'
 import { manifest, tarball } from './tarball.js'
@@ -31,6 +31,19 @@ const talking = (text: string, version: string) => {
       .replace("version: '1.0.0'", `version: '${version}'`),
   }
 }
+
+test('without the plugin that loads extensions a request says what does not run', async () => {
+  const alone = await boot({ plugins: [installer] })
+  for (const [method, url] of [
+    ['POST', '/api/extensions'],
+    ['DELETE', '/api/extensions/acme.talk'],
+  ] as const) {
+    const { status, body } = await alone.request(method, url, method === 'POST' ? { path: work } : undefined)
+    assert.equal([status, body.code, body.details], [503, 'unavailable', { next: 'svc doctor' }])
+    assert.match(body.error, 'the plugin extensions does not run')
+  }
+  await alone.close()
+})
 
 test('an extension is installed, enabled at once, updated, stays disabled, and is purged without a trace', async () => {
   const folder = await files(path.join(work, 'talk'), talking('one', '1.0.0'))
