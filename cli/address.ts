@@ -128,11 +128,14 @@ export async function hangingFault({ home, socket }: Address, ms: number): Promi
 /** The error for a broken connection: either the daemon has ended, or only this connection was lost. */
 export async function brokenFault({ home, socket }: Address, cause: unknown): Promise<CliFault> {
   if (await takesConnections(socket)) {
-    return new CliFault('connection', `the connection to the daemon failed: ${(cause as Error).message}`, { cause })
+    const text = `the connection to the daemon failed: ${(cause as Error).message}; the request may or may not have taken effect`
+    return new CliFault('connection', text, { next: 'svc status', cause })
   }
   const text = `the daemon of ${home} ended before it answered; the request may or may not have taken effect`
   return new CliFault('daemon_ended', text, { exit: 3, next: 'svc daemon start', cause })
 }
+
+const DYING_MS = 100
 
 async function takesConnections(socket: string): Promise<boolean> {
   const { connect } = await import('node:net')
@@ -142,6 +145,8 @@ async function takesConnections(socket: string): Promise<boolean> {
       connection.destroy()
       resolve(taken)
     }
-    connection.once('connect', () => answer(true)).once('error', () => answer(false))
+    // The socket of a killed daemon still takes connections for a moment, and then closes them.
+    connection.once('connect', () => setTimeout(answer, DYING_MS, true)).resume()
+    connection.once('error', () => answer(false)).once('close', () => answer(false))
   })
 }

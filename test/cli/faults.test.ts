@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:net'
+import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -58,6 +58,8 @@ test('a peer that speaks no HTTP and a truncated reply are reported as such', as
     await new Promise(resolve => server.close(resolve))
     assert.is(ran.code, code, ran.stderr)
     assert.match(ran.stderr, `code: ${name}\n`)
+    if (name === 'connection')
+      assert.match(ran.stderr, /; the request may or may not have taken effect\n.*\n {2}next: svc status\n$/)
     assert.not.match(ran.stderr, /\n +at /)
   }
 })
@@ -73,6 +75,20 @@ test('a daemon that exits before its reply and a lost connection have different 
   assert.is(code, 3, stderr)
   assert.match(stderr, 'ended before it answered')
   assert.match(stderr, /code: daemon_ended\n( {2}.*\n)* {2}next: svc daemon start\n/)
+})
+
+test('a daemon that is being killed has ended, although its socket still takes connections', async ({ daemon }) => {
+  await daemon.stop()
+  const sockets: Socket[] = []
+  const server = createServer(socket => {
+    sockets.push(socket.on('error', () => {}))
+    socket.once('data', () => socket.destroy())
+    if (sockets.length > 1) setTimeout(() => server.close(() => {}) && sockets.map(one => one.destroy()), 30)
+  })
+  await new Promise<void>(resolve => server.listen(join(daemon.home, 'daemon.sock'), resolve))
+  const { code, stderr } = await runCli(daemon.home, ['thing', 'list'])
+  assert.is(code, 3, stderr)
+  assert.match(stderr, 'code: daemon_ended\n')
 })
 
 function listen(path: string, text: string): Promise<Server> {
