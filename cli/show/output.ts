@@ -97,8 +97,9 @@ export class Output implements CommandOutput {
     if (this.quiet) {
       const ids = this.#hasIds ? [] : rows.map(row => idOf(row, columns))
       for (const id of ids) if (id !== undefined) this.essential(id)
-    } else if (rows.length === 0) this.line(this.color('dim', empty))
-    else {
+    } else if (rows.length === 0) {
+      for (const line of wrapLines(empty, this.width)) this.line(this.color('dim', line))
+    } else {
       const lines = renderTable(rows, columns, this.#style()).map(
         line => closeColors(cleanText(line, this.#colors)).text,
       )

@@ -1,6 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { rowsOf } from '../../cli/run-route.js'
+import { Output } from '../../cli/show/output.js'
 import { renderFields, renderTable } from '../../cli/show/table.js'
 import { cutText, textWidth } from '../../cli/show/text.js'
 import { FakeDaemon, type RunOptions, runCli } from './fake-daemon.js'
@@ -64,6 +65,21 @@ test('errors and notes wrap at the width of a terminal, commands and pipes do no
   assert.match(colored.stderr, `\x1b[31merror:\x1b[0m there`)
   assert.match(colored.stderr, `  \x1b[2mnext:\x1b[0m svc thing list`)
   assert.is(colored.stderr.split('\n').length, lines.length + 1)
+})
+
+test('the text of an empty table wraps like the table', () => {
+  const shown = (columns: number | undefined) => {
+    let text = ''
+    const stdout = { isTTY: columns !== undefined, columns, write: (some: string) => void (text += some) }
+    new Output({ stdout, stderr: stdout, env: { NO_COLOR: '1' } }, 'human').table(
+      [],
+      [],
+      'no things yet; make one: svc thing add',
+    )
+    return text
+  }
+  assert.is(shown(30), 'no things yet; make one: svc\n  thing add\n')
+  assert.is(shown(undefined), 'no things yet; make one: svc thing add\n')
 })
 
 test('an error of the command line has the form of one of the daemon', async ({ daemon }) => {

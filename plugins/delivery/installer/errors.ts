@@ -80,7 +80,7 @@ const NEXT: Partial<Record<Refusal, string>> = {
 /** The fault of refused content; `entry` is the path as its source wrote it. */
 export function refused(reason: Refusal, text: string, entry?: string) {
   const where = entry === undefined ? '' : `${shown(entry)}: `
-  return InstallErrors.extension_content_refused(`${where}${text}`, {
+  return InstallErrors.extension_content_refused(`the extension is refused: ${where}${text}`, {
     details: { reason, ...(entry === undefined ? {} : { entry: clip(entry, 200) }) },
     next: NEXT[reason] ?? 'ask the author of the extension for one without it',
   })

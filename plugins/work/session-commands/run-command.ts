@@ -110,7 +110,7 @@ async function runShown(context: TaskContext): Promise<{ readonly code: number; 
   const how = end === 'detached' ? 'Detached; the agent goes on' : 'Continue'
   out.line(out.color('dim', `${how}: ${command('session attach', id)}`))
   const hint = end === 'denied' ? await deniedHint(context) : undefined
-  if (hint !== undefined) out.line(out.color('dim', hint))
+  for (const line of hint === undefined ? [] : fitted(hint, context)) out.line(out.color('dim', line))
   return { code: RUN_EXITS[end], hint }
 }
 

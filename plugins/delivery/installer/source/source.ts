@@ -108,9 +108,7 @@ function guess(location: string | undefined, slug: string | undefined): string {
 
 async function local(location: string): Promise<Source> {
   const absolute = checkedPath(location)
-  const found = await stat(absolute).catch(error => {
-    throw invalid(`${absolute} cannot be read: ${messageOf(error)}`)
-  })
+  const found = await statOf(absolute)
   if (found.isDirectory()) return { kind: 'local_path', form: 'folder', path: absolute }
   if (found.isFile() && ARCHIVE.test(absolute)) return { kind: 'local_path', form: 'archive', path: absolute }
   throw invalid(`${absolute} is neither a folder nor a .tar.gz`)
@@ -133,11 +131,15 @@ async function repository(location: string): Promise<string> {
   if (SCP.test(location)) return location
   if (/^[a-z+]+:/i.test(location)) return checkedUrl(location, ['http:', 'https:', 'ssh:'])
   const absolute = checkedPath(location)
-  await stat(absolute).catch(error => {
-    throw invalid(`${absolute} cannot be read: ${messageOf(error)}`)
-  })
+  await statOf(absolute)
   return absolute
 }
+
+const statOf = (absolute: string) =>
+  stat(absolute).catch((error: NodeJS.ErrnoException) => {
+    const isMissing = error.code === 'ENOENT'
+    throw invalid(isMissing ? `${absolute} does not exist` : `${absolute} cannot be read: ${messageOf(error)}`)
+  })
 
 function checkedPath(location: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: no path may hold one

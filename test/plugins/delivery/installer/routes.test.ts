@@ -45,6 +45,11 @@ test('without the plugin that loads extensions a request says what does not run'
   await alone.close()
 })
 
+test('a missing folder is named without the words of the system', async () => {
+  const { status, body } = await svc.request('POST', '/api/extensions/preview', { path: path.join(work, 'none') })
+  assert.equal([status, body.error], [422, `${path.join(work, 'none')} does not exist`])
+})
+
 test('an extension is installed, enabled at once, updated, stays disabled, and is purged without a trace', async () => {
   const folder = await files(path.join(work, 'talk'), talking('one', '1.0.0'))
   const preview = await svc.request('POST', '/api/extensions/preview', { path: folder })
