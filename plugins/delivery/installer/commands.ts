@@ -19,15 +19,16 @@ export async function runInstall(context: WithLists): Promise<number | undefined
   const preview = await previewOf(context, body)
   show(context, preview)
   if (options['dry-run']) return undefined
+  // An archive with another version of an installed extension.
+  const isUpdate = preview.action === 'update' && /\.(tar\.gz|tgz)$/i.test(String(body.path ?? ''))
   // A refused installation needs no question.
-  const mayAsk = !preview.refusal && preview.action !== 'taken'
+  const mayAsk = !preview.refusal && (isUpdate || preview.action === 'install')
   if (mayAsk && !(await isWanted(context, 'Install it?', preview.consent_required, preview))) {
     out.line('nothing was installed')
     return undefined
   }
   const allow = await allowed(context, preview)
-  // An archive with another version of an installed extension.
-  if (preview.action === 'update' && /\.(tar\.gz|tgz)$/i.test(String(body.path ?? ''))) {
+  if (isUpdate) {
     await update(context, preview, { path: body.path, ...trustOf(context), ...digestsOf(preview), ...allow })
     return undefined
   }

@@ -109,6 +109,10 @@ test('an extension is installed, enabled at once, updated, stays disabled, and i
   await files(folder, { ...talking('four', '3.0.0'), 'text.js': 'export const = \n' })
   const same = await faultFrom(Promise.resolve(runUpdate(context)))
   assert.match(same.message, /^acme\.talk 3\.0\.0 did not start, the installed files stay: /)
+  // A folder of an installed extension is refused: nobody is asked before.
+  const terminal = { onLine: () => assert.unreachable('it asks') }
+  const asking = { ...context, cwd: '/', terminal, args: { source: elsewhere } } as unknown as CommandContext
+  assert.match((await faultFrom(Promise.resolve(runInstall(asking)))).message, /already installed/)
   assert.equal(await answer(), { text: 'three' })
   assert.equal((await svc.request('DELETE', '/api/extensions/acme.talk')).status, 200)
   assert.is((await svc.request('GET', '/api/ext/acme.talk/say')).status, 404)
