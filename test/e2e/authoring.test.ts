@@ -261,7 +261,7 @@ test('TypeScript is bundled, installed and run; missing modules and errors are r
   rmSync(path.join(folder, 'main.js'))
   const none = await at.run(['extension', 'build', 'acme.typed'])
   assert.is(none.code, 1)
-  assert.match(none.stderr, /extension_bundler_missing[\s\S]*npm install --save-dev esbuild/)
+  assert.match(none.stderr, /extension_bundler_missing[\s\S]*npm install --save-dev esbuild --prefix \//)
 
   mkdirSync(path.join(folder, 'node_modules'))
   symlinkSync(path.join(import.meta.dirname, '../../node_modules/esbuild'), path.join(folder, 'node_modules/esbuild'))

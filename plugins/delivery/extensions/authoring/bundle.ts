@@ -2,6 +2,7 @@ import { stat, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { shellWord } from '../../../../kernel/kit/commands/command-line.js'
 import { readRegularFile } from '../../../../kernel/kit/read-file.js'
 import { ExtensionErrors } from '../errors.js'
 import { importModule } from '../load/import-module.js'
@@ -110,7 +111,9 @@ async function bundlerOf(root: string, source: string): Promise<Bundler> {
   try {
     resolved = pathOfBundler(root)
   } catch {
-    throw ExtensionErrors.extension_bundler_missing(`${source} must be bundled, but ${root} has no esbuild`)
+    throw ExtensionErrors.extension_bundler_missing(`${source} must be bundled, but ${root} has no esbuild`, {
+      next: `npm install --save-dev esbuild --prefix ${shellWord(root)}`,
+    })
   }
   const module = await importModule(pathToFileURL(resolved).href)
   return (module.default ?? module) as Bundler
