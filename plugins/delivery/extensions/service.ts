@@ -100,7 +100,7 @@ export class ExtensionsService implements ExtensionsApi {
           consents: () => (isLink(extension.key) ? [] : this.consentsOf(extension.name)),
           confined: () => this.owner(extension.key).confined,
         }),
-      bootCodeOf: ({ name, key }) => stateOf(name) && this.#bootCodes().find(code => code.key === key),
+      bootCodeOf: ({ name, key }) => this.#bootCodes().find(code => code.key === key && stateOf(name)),
       stateOf,
       changed: ({ name }) => void this.#news.note(name),
       tell: () => void this.#news.tell(),
