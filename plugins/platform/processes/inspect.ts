@@ -16,6 +16,8 @@ export interface ProcessInfo {
   readonly ended: boolean
   /** The mark that a daemon set on it or on an ancestor; 0 without one (always outside of Linux). */
   readonly mark: number
+  /** Set when it has no memory, and so no environment: it has ended, or is a thread of the kernel. Linux only. */
+  readonly bare?: boolean
 }
 
 /**
@@ -60,7 +62,7 @@ export async function walkProcesses(
   const found = new Map<number, ProcessDetails>()
   const add = (info: ProcessInfo | undefined) => {
     if (!info) return
-    const proc = { ...info, ...idsOf(info.pid, platform) }
+    const proc = { ...info, ...(info.bare ? { homeId: '', processId: '' } : idsOf(info.pid, platform)) }
     found.set(info.pid, proc)
     visit(proc)
   }
@@ -158,6 +160,7 @@ function fromProc(pid: number): ProcessInfo | undefined {
     // The main thread may end before the others: a zombie with threads is alive.
     ended: 'ZXx'.includes(state) && Number(fields[17]) <= 1,
     mark: markOfLimit(fields[22]),
+    ...(fields[20] === '0' && { bare: true }),
   }
 }
 
@@ -187,15 +190,13 @@ function fromPs(which: readonly string[]): ProcessInfo[] {
   return text.split('\n').flatMap(line => {
     const [pid, parent, group, state = '', ...rest] = line.trim().split(/\s+/)
     if (rest.length < 5) return []
-    const startTime = rest.slice(0, 5).join(' ')
-    const name = rest.slice(5).join(' ')
     return [
       {
         pid: Number(pid),
         parent: Number(parent),
         group: Number(group),
-        startTime,
-        name,
+        startTime: rest.slice(0, 5).join(' '),
+        name: rest.slice(5).join(' '),
         ended: state[0] === 'Z',
         mark: 0,
       },

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import {
@@ -59,6 +60,16 @@ test('the daemon variables of an environment are read completely or not at all',
   assert.equal(idsOf(pid, 'linux'), { homeId: 'home-1', processId: '' })
   assert.equal(idsOf(2 ** 30, 'linux'), { homeId: '', processId: '' })
   assert.equal(idsOf(pid, 'darwin'), { homeId: '', processId: '' })
+})
+
+test('a process that has ended has no environment to read', async () => {
+  if (process.platform !== 'linux') return
+  const parent = spawn('/bin/sh', ['-c', 'true & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] })
+  children.push(parent)
+  const [line] = await once(parent.stdout, 'data')
+  while (!inspectProcess(Number(line), 'linux')?.ended) await setImmediate()
+  assert.is(inspectProcess(Number(line), 'linux')?.bare, true)
+  assert.is(inspectProcess(process.pid, 'linux')?.bare, undefined)
 })
 
 test('a scan of all processes has the known data of each and yields to others', async () => {
