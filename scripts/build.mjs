@@ -408,7 +408,15 @@ const libraries = {
   age: ['age-encryption'],
   tar: ['tar'],
   'web-push': ['web-push/src/encryption-helper.js', 'web-push/src/vapid-helper.js'],
+  acp: ['@agentclientprotocol/sdk'],
+  ws: ['ws'],
+  busboy: ['@fastify/busboy'],
+  cronstrue: ['cronstrue'],
+  swagger: ['@fastify/swagger'],
+  inject: ['light-my-request'],
 }
+/** Those that are one CommonJS value, which their importers take as the default. */
+const values = ['@fastify/busboy', 'cronstrue', '@fastify/swagger', 'light-my-request']
 /** Likewise for the files of the command line. */
 const commandLibraries = { jsonc: ['jsonc-parser'] }
 const libraryFiles = Object.keys({ ...libraries, ...commandLibraries }).map(name => `./libraries/${name}.cjs`)
@@ -433,7 +441,10 @@ const libraryEntries = {
     onResolve({ filter: /^libraries:/ }, ({ path }) => ({ path: path.split(':')[1], namespace: 'libraries' }))
     onLoad({ filter: /./, namespace: 'libraries' }, ({ path }) => ({
       contents: { ...libraries, ...commandLibraries }[path]
-        .map((name, i) => `import * as _${i} from '${name}'\nexport { _${i} as '${name}' }`)
+        .map(
+          (name, i) =>
+            `import ${values.includes(name) ? '' : '* as '}_${i} from '${name}'\nexport { _${i} as '${name}' }`,
+        )
         .join('\n'),
       resolveDir: root,
     }))

@@ -52,6 +52,19 @@ test('everything that the files of the command line load from each other exists'
   assert.ok(main.length < 220_000, `svc.cjs has ${main.length} bytes`)
 })
 
+test('the libraries of the daemon are complete, and of the kind that it takes them for', async () => {
+  const code = readFileSync(join(dist, 'run-daemon.cjs'), 'utf8')
+  const taken = [...code.matchAll(/require\("\.\/libraries\/([\w-]+\.cjs)"\)(?:\.(\w+)|\["([^"]+)"\])/g)]
+  const values = new Map<string, unknown>()
+  for (const [, file = '', short, name = short ?? ''] of taken) {
+    const { default: all } = await import(join(dist, 'libraries', file))
+    assert.ok(all[name], name)
+    values.set(name, all[name])
+  }
+  for (const name of ['@fastify/busboy', '@fastify/swagger', 'cronstrue', 'light-my-request'])
+    assert.type(values.get(name), 'function', name)
+})
+
 test('completion of words by the fast path and by the full command line is the same', () => {
   const env = { SVC_WORDS: 'session\nshow\n\n' }
   assert.equal(call('bin/svc', ['completion', 'words'], env), call('svc.cjs', ['completion', 'words'], env))
