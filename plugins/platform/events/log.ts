@@ -200,10 +200,10 @@ export class EventLog {
     if (!days.every(Number.isInteger)) throw KernelErrors.invalid_filter('from and to are days, YYYY-MM-DD')
     const { sql, params } = conditions(filter)
     const counted = `SELECT day, name, sum(n) FROM (SELECT day, name, n FROM kernel_event_day WHERE day BETWEEN ? AND ?${sql}
-      UNION ALL SELECT at / ${DAY_MS} AS day, name, 1 FROM kernel_event WHERE seq <= ? AND at / ${DAY_MS} BETWEEN ? AND ?${sql}
-      ) GROUP BY day, name ORDER BY day, name`
+      UNION ALL SELECT at / ${DAY_MS} AS day, name, 1 FROM kernel_event WHERE seq <= ? AND at / ${DAY_MS} BETWEEN ? AND ?
+        AND (indexed = 1${sql} OR seq > ?${sql})) GROUP BY day, name ORDER BY day, name`
     return this.kernel.db
-      .rows(counted, [...days, ...params, this.#durable, ...days, ...params])
+      .rows(counted, [...days, ...params, this.#durable, ...days, ...params, this.#indexed, ...params])
       .map(([day, name, n]) => ({ day: iso(Number(day) * DAY_MS).slice(0, 10), name: String(name), n: Number(n) }))
   }
 

@@ -364,6 +364,7 @@ test('a list by name or subject finds events in the indexes and events that ente
         ns(await log.list(filter)),
         ns(log.rows(filter, 0, 60, 'DESC')),
         ns(log.rows(filter, 5, 3)),
+        log.counts({ ...filter, from: '1970-01-01', to: '9999-12-31' }).map(({ name, n }) => ({ name, n })),
       ])
       return Promise.all(pages)
     }
@@ -403,6 +404,10 @@ test('indexed events are read by name and by subject from the indexes', async ()
     const [plan] = db.exec(`EXPLAIN QUERY PLAN ${page}`)
     assert.match(plan.values.join(), `USING INDEX kernel_event_of_${column}`)
     assert.is(plan.values.length, 1, 'nothing is sorted')
+    const counted = `SELECT name FROM kernel_event WHERE seq <= ? AND at / 86400000 BETWEEN ? AND ? AND (indexed = 1${sql} OR seq > ?${sql})`
+    const [either] = db.exec(`EXPLAIN QUERY PLAN ${counted}`)
+    assert.match(either.values.join(), `USING INDEX kernel_event_of_${column}`)
+    assert.match(either.values.join(), 'USING INTEGER PRIMARY KEY (rowid>?')
   }
 })
 
