@@ -317,11 +317,15 @@ export async function listSessions(
   const limit = Math.min(query.limit || DEFAULT_PAGE, MAX_PAGE)
   const of = { actor, query: { ...filter } }
   const place = { ...filter, after: paging.after(of, query.cursor) }
-  const found = await archive.list(place, limit + 1, table.list(place, limit + 1))
+  const inCatalog = table.list(place, limit + 1)
+  // A first page with room left has all of them.
+  const isWhole = place.after === undefined && inCatalog.length <= limit
+  const total = isWhole ? inCatalog.length : table.count(filter)
+  const found = await archive.list(place, limit + 1, inCatalog)
   const { rows, ...more } = paging.cut(of, found, limit, row => [row[filter.sort], row.id])
   return {
     sessions: rows.map(row => sessionToWire(row, open.peek(row.id), kernel.clock.now(), query.include_health)),
-    page: { limit, total: table.count(filter), ...more },
+    page: { limit, total, ...more },
   }
 }
 

@@ -103,6 +103,23 @@ test('archived stopped sessions are omitted from lists, and no prompt starts the
     (await request('GET', `/api/sessions?limit=200${query}`)).body.sessions.map((session: { id: string }) => session.id)
   assert.not((await ids('')).includes(id))
   assert.equal(await ids('&archived=true'), [id])
+  await world.session('plain')
+  for (const query of ['', '&archived=true', '&state=stopped', `&workspace=${at.split('/')[3]}`, '&q=plain']) {
+    const found = await ids(query)
+    const totals = [1, 200].map(async limit => {
+      const { total, has_more } = (await request('GET', `/api/sessions?limit=${limit}${query}`)).body.page
+      return [total, has_more]
+    })
+    const shown = found.length
+    assert.equal(
+      await Promise.all(totals),
+      [
+        [shown, shown > 1],
+        [shown, false],
+      ],
+      query,
+    )
+  }
   assert.equal(await refusal('POST', `${at}/prompt`, { text: 'say x' }), [409, 'session_archived'])
   assert.equal(await refusal('POST', `${at}/prompt`, {}), [409, 'session_archived'])
   assert.is((await request('GET', `${at}/events`)).status, 200, 'it can be read')
