@@ -9,32 +9,30 @@ interface Line {
 
 /** A search index of one feed. */
 export class SearchIndex {
+  /** By downloads, then by name. */
   readonly #lines: readonly Line[]
-  /** Entries for an empty query: curated ones first, then by downloads, then by name. */
+  /** Entries for an empty query: curated ones first. */
   readonly #idle: readonly Entry[]
 
   constructor(entries: readonly Entry[]) {
-    this.#lines = entries.map(entry => {
+    const sorted = entries.toSorted((a, b) => popularity(b) - popularity(a) || byName(a, b))
+    this.#lines = sorted.map(entry => {
       const name = folded(`${entry.name} ${entry.display_name ?? ''}`).trim()
       const { description, author = '', tags, id } = entry
       return { entry, name, text: `${name} ${folded(`${id} ${tags.join(' ')} ${author} ${description}`)}` }
     })
-    this.#idle = [...entries].sort(
-      (a, b) => Number(b.curated) - Number(a.curated) || popularity(b) - popularity(a) || byName(a, b),
-    )
+    this.#idle = sorted.toSorted((a, b) => Number(b.curated) - Number(a.curated))
   }
 
   /** Entries that contain every word of a query, best first; all for an empty one. */
   search(query: string): readonly Entry[] {
     const words = folded(query).split(/\s+/).filter(Boolean).slice(0, 16)
-    const [first] = words
-    if (first === undefined) return this.#idle
+    if (words.length === 0) return this.#idle
     const whole = words.join(' ')
-    const found = this.#lines.filter(({ text }) => words.every(word => text.includes(word)))
-    const scored = found.map(({ entry, name }) => ({ entry, score: scoreOf(name, whole, words) }))
-    return scored
-      .sort((a, b) => b.score - a.score || popularity(b.entry) - popularity(a.entry) || byName(a.entry, b.entry))
-      .map(({ entry }) => entry)
+    const byScore: Entry[][] = [[], [], [], [], []]
+    for (const { entry, name, text } of this.#lines)
+      if (words.every(word => text.includes(word))) byScore[scoreOf(name, whole, words)]?.push(entry)
+    return byScore.reverse().flat()
   }
 }
 

@@ -379,6 +379,7 @@ test('entries are ranked by the position of the words and paged', async () => {
     feed([
       entry('told', { description: 'Speaks of git' }),
       entry('agit'),
+      entry('bgit', { downloads: 1 }),
       entry('git-hub', { downloads: 5 }),
       entry('git'),
       entry('chosen', { curated: true }),
@@ -387,16 +388,16 @@ test('entries are ranked by the position of the words and paged', async () => {
   )
   const list = async (query: string) => (await world.kernel.request('GET', `/api/marketplace/extension${query}`)).body
   const ids = (page: { items: { entry_id: string }[] }) => page.items.map(one => one.entry_id)
-  assert.equal(ids(await list('?q=GIT')), ['git', 'git-hub', 'agit', 'told'])
+  assert.equal(ids(await list('?q=GIT')), ['git', 'git-hub', 'bgit', 'agit', 'told'])
   assert.equal(ids(await list('?limit=2')), ['chosen', 'git-hub'])
   const seen: string[] = []
   let page = await list('?q=many&limit=20')
-  assert.is(page.total, 49)
+  assert.is(page.total, 50)
   for (; ; page = await list(`?q=many&limit=20&cursor=${page.next_cursor}`)) {
     seen.push(...ids(page))
     if (page.next_cursor === undefined) break
   }
-  assert.is(new Set(seen).size, 49)
+  assert.is(new Set(seen).size, 50)
   const first = await list('?q=many&limit=20')
   assert.is(
     (await world.kernel.request('GET', `/api/marketplace/extension?q=other&cursor=${first.next_cursor}`)).status,
