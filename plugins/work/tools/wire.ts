@@ -8,7 +8,7 @@ import {
   type ToolResultWire,
 } from '../../../schemas/tools.js'
 import { reasonsOf, type ToolBackendKind, type ToolDescriptor, type ToolOutcome } from './api.js'
-import { digestOf } from './digest.js'
+import { digestOfSchema } from './digest.js'
 import type { Judgement, PolicyScope } from './policy.js'
 import type { Entry } from './registry/catalog.js'
 
@@ -86,9 +86,9 @@ function descriptorToWire(descriptor: ToolDescriptor): Tool['descriptor'] {
     concurrency_safe: descriptor.concurrencySafe ?? false,
     visibility: descriptor.visibility,
     input_schema: descriptor.inputSchema,
-    input_schema_digest: digestOf(descriptor.inputSchema),
+    input_schema_digest: digestOfSchema(descriptor.inputSchema),
     ...(descriptor.outputSchema
-      ? { output_schema: descriptor.outputSchema, output_schema_digest: digestOf(descriptor.outputSchema) }
+      ? { output_schema: descriptor.outputSchema, output_schema_digest: digestOfSchema(descriptor.outputSchema) }
       : {}),
     ...(descriptor.maxResultBytes === undefined ? {} : { max_result_bytes: descriptor.maxResultBytes }),
     ...(descriptor.tags?.length ? { tags: [...descriptor.tags] } : {}),
