@@ -5,7 +5,7 @@ import { ownFolder, type Workspace } from '../../desk/workspaces/api.js'
 import type { AgentFolder } from '../agents/api.js'
 import type { SkillView } from './api.js'
 import { bundledSkills } from './bundled/index.js'
-import { type Broken, type Candidate, refusal } from './candidate.js'
+import { type Broken, type Candidate, declaredIn, type Findings, type Member, refusal } from './candidate.js'
 import type { K } from './needs.js'
 import { scan } from './scan.js'
 import { SkillSettings } from './settings.js'
@@ -17,6 +17,18 @@ const MAX_FOLDERS = 256
 
 /** Folders of other programs with skills of a project; `.svc` takes precedence, then the first of these. */
 const SHARED = ['.agents/skills', '.claude/skills']
+
+/** Names of the skills in a list that declare a member. A folder gives the same list until it is looked at again. */
+const declaring = new WeakMap<readonly Candidate[], Map<Member, readonly string[]>>()
+
+function namesDeclaring(candidates: readonly Candidate[], member: Member): readonly string[] {
+  const known = declaring.get(candidates) ?? new Map<Member, readonly string[]>()
+  declaring.set(candidates, known)
+  const names =
+    known.get(member) ?? candidates.filter(one => declaredIn(one, member) !== undefined).map(({ name }) => name)
+  known.set(member, names)
+  return names
+}
 
 /** All sources of skills. */
 export class SkillSources {
@@ -34,18 +46,28 @@ export class SkillSources {
   }
 
   /** All skills visible in a view, including shadowed ones; ordered by precedence within a tier. */
-  async of({ workspace, agent }: SkillView): Promise<{ candidates: Candidate[]; broken: Broken[] }> {
+  async of(view: SkillView): Promise<{ candidates: Candidate[]; broken: Broken[] }> {
+    const found = await this.#found(view)
+    return {
+      candidates: found.flatMap(({ candidates }) => candidates),
+      broken: found.flatMap(({ broken }) => broken),
+    }
+  }
+
+  /** Of {@link of} the skills that declare a member, and all others with a name of these. */
+  async declaring(view: SkillView, member: Member): Promise<Candidate[]> {
+    const found = await this.#found(view)
+    const names = new Set(found.flatMap(({ candidates }) => namesDeclaring(candidates, member)))
+    if (names.size === 0) return []
+    return found.flatMap(({ candidates }) => candidates.filter(({ name }) => names.has(name)))
+  }
+
+  async #found({ workspace, agent }: SkillView): Promise<Findings[]> {
     const maxAge = durationMs(this.kernel.config.get(SkillSettings.pollInterval)) ?? 0
     const places = await this.#places(workspace, agent)
     const looked = await Promise.all(places.map(source => this.#folder(source).scan(maxAge)))
-    return {
-      candidates: [
-        ...bundledSkills(),
-        ...looked.flatMap(({ candidates }) => candidates),
-        ...this.#ofRecords(workspace),
-      ],
-      broken: looked.flatMap(({ broken }) => broken),
-    }
+    const rest = (candidates: readonly Candidate[]) => ({ candidates, broken: [] })
+    return [rest(bundledSkills()), ...looked, rest(this.#ofRecords(workspace))]
   }
 
   async #places(workspace: Workspace | undefined, agent: string | undefined): Promise<SkillPlace[]> {

@@ -1,7 +1,7 @@
 import os from 'node:os'
 import path from 'node:path'
 import type { SkillView } from '../api.js'
-import { declaredIn, type Member } from '../candidate.js'
+import type { Member } from '../candidate.js'
 import type { K } from '../needs.js'
 import { type Resolved, resolve } from '../resolve.js'
 import type { SkillSources } from '../sources.js'
@@ -36,15 +36,13 @@ async function skillsOf(
 ): Promise<Resolved[]> {
   const { workspace } = view
   const agents = kernel.needs.agents.current
-  const { candidates } = await sources.of(view)
   // Called on every tool call, while few skills declare this member: only names with one are resolved.
-  const names = new Set(candidates.flatMap(one => (declaredIn(one, member) === undefined ? [] : [one.name])))
-  if (names.size === 0) return []
+  const wanted = await sources.declaring(view, member)
+  if (wanted.length === 0) return []
   const [disabled, trusted] = await Promise.all([
     switches.disabled(workspace),
     (workspace && agents?.mayRunFilesOf(workspace)) ?? true,
   ])
-  const wanted = candidates.filter(({ name }) => names.has(name))
   return resolve(wanted, {
     platforms: [os.platform()],
     environments: view.environments,
