@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { lstat, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { readRegularFile } from '../../../../kernel/kit/read-file.js'
@@ -48,7 +49,7 @@ export async function readDefinition(
   const file = definitionFile(where.folder, name)
   let stamp = ''
   try {
-    stamp = await stampOf(file, now)
+    stamp = await stampOf(file, now, where.source === 'home')
     if (stamp !== '' && stamp === before?.stamp) return before
     const [real, root] = await Promise.all([realpath(file), realpath(where.root)])
     if (!real.startsWith(root.endsWith(path.sep) ? root : root + path.sep)) {
@@ -89,9 +90,11 @@ const isLink = (file: string) =>
 /**
  * Identifies a version of a file or folder by the inode behind links and by the change time, which cannot be set. Empty
  * while it is so new that a further change might not show.
+ * @param isLocal whether the file is on a local disk, where a synchronous call takes less time than a trip through the thread pool
  */
-export async function stampOf(file: string, now: number): Promise<string> {
-  const { dev, ino, size, mtimeNs, ctimeNs, ctimeMs } = await stat(file, { bigint: true })
+export async function stampOf(file: string, now: number, isLocal = false): Promise<string> {
+  const options = { bigint: true } as const
+  const { dev, ino, size, mtimeNs, ctimeNs, ctimeMs } = isLocal ? statSync(file, options) : await stat(file, options)
   return now - Number(ctimeMs) > TICK_MS ? [dev, ino, size, mtimeNs, ctimeNs].join(':') : ''
 }
 

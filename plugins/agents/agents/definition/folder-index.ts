@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises'
-import { type Clock, messageOf } from '../../../../kernel/plugin.js'
+import { type Clock, messageOf, turn } from '../../../../kernel/plugin.js'
 import { DefinitionError } from './definition.js'
 import { type AgentFolder, type Found, type Reading, readDefinition, stampOf } from './files.js'
 import type { Broken, Source } from './view.js'
@@ -16,6 +16,8 @@ const SWEEP_EVERY_MS = 2000
 const SWEEP_SHARE = 20
 /** Files that are read concurrently. */
 const PARALLEL = 8
+/** Reads after which one of these waits for the next turn of the event loop: unchanged files of the home are read at once. */
+const READS_PER_TURN = 32
 
 /**
  * The definitions of one folder, cached in memory and compared with the files on demand; nothing is watched, so an idle
@@ -100,7 +102,7 @@ export class FolderIndex implements Source {
   /** Returns new names; forgets removed ones. */
   async #lookAtNames(): Promise<readonly string[]> {
     try {
-      const stamp = await stampOf(this.where.folder, this.clock.now())
+      const stamp = await stampOf(this.where.folder, this.clock.now(), this.where.source === 'home')
       if (stamp !== '' && stamp === this.#folderStamp) return []
       const entries = await readdir(this.where.folder, { withFileTypes: true })
       const names = entries
@@ -139,7 +141,10 @@ export class FolderIndex implements Source {
   async #readAll(names: readonly string[]): Promise<void> {
     let at = 0
     const work = async () => {
-      while (at < names.length && !this.signal.aborted) await this.read(names[at++] as string)
+      while (at < names.length && !this.signal.aborted) {
+        await this.read(names[at++] as string)
+        if (at % READS_PER_TURN === 0) await turn()
+      }
     }
     await Promise.all(Array.from({ length: Math.min(PARALLEL, names.length) }, work))
   }
