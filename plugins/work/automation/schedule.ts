@@ -83,9 +83,11 @@ function cronProblem(expr: string): string | undefined {
     return 'schedule.expr: only numbers, month and weekday names, and * , - / are allowed'
   }
   try {
-    return cronOf(expr, 'UTC').nextRun(SOME_TIME)
-      ? undefined
-      : `schedule.expr: ${shown(expr, 60)} never matches: no year has such a day`
+    const cron = cronOf(expr, 'UTC')
+    // Each read of a job asks this.
+    const matches = matching.get(cron) ?? cron.nextRun(SOME_TIME) !== null
+    matching.set(cron, matches)
+    return matches ? undefined : `schedule.expr: ${shown(expr, 60)} never matches: no year has such a day`
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error)
     return `schedule.expr: ${text.replace(/^CronPattern: /, '')}`
@@ -95,6 +97,9 @@ function cronProblem(expr: string): string | undefined {
 /** Cache of parsed expressions, oldest first: parsing costs ten times as much as computing the next occurrence. */
 const parsed = new Map<string, Cron>()
 const PARSED = 2000
+
+/** Whether an expression has an occurrence at all. */
+const matching = new WeakMap<Cron, boolean>()
 
 function cronOf(expr: string, timezone: string): Cron {
   const key = `${timezone} ${expr}`
