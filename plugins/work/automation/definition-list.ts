@@ -164,16 +164,19 @@ const WORDS = ['global', 'workspace', 'dynamic', 'config', 'package']
 
 /** Longest text that the store looks for. */
 const LONGEST_TEXT = 200
+/** The common letters before a rare one that has three more characters behind it. */
+const COMMON = /^[ etaoinsrhldcu_]+(?=[^ etaoinsrhldcu_].{3})/
 
 /**
  * A pattern that the spec of each match is like, with the longest part of the searched text that JSON stores as it is. K and I
- * match any character, because the Kelvin sign and the dotted I are the same to `toLowerCase` and not to SQLite. Undefined when
- * the spec of a match may have none of the text.
+ * match any character, because the Kelvin sign and the dotted I are the same to `toLowerCase` and not to SQLite. It begins with a
+ * rare letter if there is one: SQLite compares the rest at each place of the first. Undefined when the spec of a match may have none
+ * of the text.
  */
 function patternFilter({ q = '' }: DefinitionQuery): Pick<RecordFilter, 'like'> | undefined {
   const wanted = q.trim().toLowerCase()
   const [text = ''] = wanted.split(/[^\x20-\x7e]|["\\]/).toSorted((a, b) => b.length - a.length)
-  const pattern = clip(text, LONGEST_TEXT).replace(/[ki%]/g, '_')
+  const pattern = clip(text, LONGEST_TEXT).replace(/[ki%]/g, '_').replace(COMMON, '')
   return /[^_]/.test(pattern) && !WORDS.some(word => word.includes(wanted)) ? { like: `%${pattern}%` } : undefined
 }
 
