@@ -137,6 +137,7 @@ export class Claims {
     const { skip, next, metadata } = admitOccurrence(job, occurrence, now, this.limits, this.runs)
     if (!skip) {
       this.cursors.update(t, job.id, { last_run_at: now })
+      this.runs.slotTaken()
       return { outcome: 'admitted', run: this.rows.admit(t, run), job }
     }
     this.cursors.update(t, job.id, { next_run_at: next ?? null })

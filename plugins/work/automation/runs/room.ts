@@ -13,8 +13,11 @@ export interface RunBook {
   has(run: string): boolean
   /** Number of scheduled or running runs of one job. */
   openOf(job: string): number
-  /** Number of scheduled or running runs of all jobs and triggers that have a slot. */
-  openCount(): number
+  /**
+   * Number of scheduled or running runs of all jobs and triggers that have a slot.
+   * @param enough a higher estimate will do if it is below
+   */
+  openCount(enough?: number): number
   /** Number of occurrences that wait for a slot. */
   waitingCount(): number
   /** Runs claimed in (now - window, now] and not canceled, with the claim time of the oldest; milliseconds. */
@@ -76,12 +79,14 @@ export const MINUTE_MS = 60_000
 
 /** Whether an occurrence must wait. Occurrences that already wait were due earlier. */
 export const mustWait = (limits: Limits, runs: RunBook): boolean =>
-  runs.openCount() >= limits.maxConcurrent || runs.waitingCount() > 0
+  runs.openCount(limits.maxConcurrent) >= limits.maxConcurrent || runs.waitingCount() > 0
 
 /** Reason for which a run that cannot wait cannot start now; undefined when it can. */
 export function skipOf(overlaps: boolean, limit: ReachedLimit, limits: Limits, runs: SlotBook): Skip | undefined {
   if (overlaps) return SELF_OVERLAP
-  return fireSkip(limit) ?? (runs.openCount() >= limits.maxConcurrent ? slotSkip(limits) : undefined)
+  return (
+    fireSkip(limit) ?? (runs.openCount(limits.maxConcurrent) >= limits.maxConcurrent ? slotSkip(limits) : undefined)
+  )
 }
 
 /** Milliseconds until a failed run is retried; undefined when it is not. `attempt` counts from 1. */

@@ -67,6 +67,8 @@ export type NewRun = RunOf & {
 /** The runs of all jobs and triggers. Every change writes one row and one event in the caller's transaction. */
 export class RunStore implements RunBook {
   readonly #pruning = new EveryNth(PRUNED_EVERY)
+  /** The last count, and the slots taken since: at least the number of open runs, also when a transaction is undone. */
+  #mostOpen = Number.POSITIVE_INFINITY
   /** Called after the durable end of a run with the ID of its job; empty for the run of a trigger. */
   slotFreed: (job: string) => void = () => {}
 
@@ -106,8 +108,14 @@ export class RunStore implements RunBook {
     return Number(this.kernel.db.row(sql, [job])?.[0] ?? 0)
   }
 
-  openCount(): number {
-    return Number(this.kernel.db.row(OPEN_COUNT)?.[0] ?? 0)
+  openCount(enough = 0): number {
+    if (this.#mostOpen >= enough) this.#mostOpen = Number(this.kernel.db.row(OPEN_COUNT)?.[0] ?? 0)
+    return this.#mostOpen
+  }
+
+  /** A run takes a slot. */
+  slotTaken(): void {
+    this.#mostOpen++
   }
 
   /** The counts that limit a claim, by one statement. `isKnown`: the run is in the catalog, where all runs of triggers stay. */
@@ -166,6 +174,7 @@ export class RunStore implements RunBook {
   insert(t: Tx, run: NewRun): RunRow {
     const now = this.kernel.clock.now()
     const ended = run.status === 'canceled'
+    this.slotTaken()
     const event = this.#emit(t, RunCreated, run.id, run, run.status, run, run.cause, run.actor)
     const row: Omit<RunRow, 'seq'> = {
       id: run.id,
