@@ -89,11 +89,11 @@ export class ApplyLog {
     this.#history = new History<Row>(kernel.db, { table: 'settings_apply', time: 'created_at' })
   }
 
-  /** Records a change before it is made, so that a crash leaves a trace of it. */
-  async begin({ keys, ...intent }: Intent): Promise<string> {
+  /** Records a change before it is made, so that a crash leaves a trace of it; durable when `written` resolves. */
+  begin({ keys, ...intent }: Intent): { readonly id: string; readonly written: Promise<void> } {
     const id = this.kernel.ids.id('apl')
     const now = this.kernel.clock.now()
-    await this.kernel.db.tx(t => {
+    const written = this.kernel.db.tx(t => {
       this.#history.append(t, {
         id,
         ...intent,
@@ -107,7 +107,7 @@ export class ApplyLog {
       })
       this.#history.prune(t, {}, { newest: KEPT })
     })
-    return id
+    return { id, written }
   }
 
   async end(id: string, { status, next, generation, active, desired, diagnostics = [] }: Ending): Promise<void> {

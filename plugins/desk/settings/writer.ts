@@ -120,8 +120,10 @@ export class SettingsWriter {
       const hides = plan.changes.flatMap(({ path, hiddenBy }) =>
         hiddenBy === undefined ? [] : [`${path} is set by ${hiddenBy}, which overrides this change`],
       )
-      const outcome = await this.#recorded(plan.changes, plan.desired, actor.id, target, about, async () => {
-        await configuration.write(wanted, { overlay, ifHash: plan.hash, actor })
+      const outcome = await this.#recorded(plan.changes, plan.desired, actor.id, target, about, async ready => {
+        if (overlay !== undefined) await ready
+        // The file is synced together with the record of the intent.
+        await configuration.write(wanted, { overlay, ifHash: plan.hash, actor, ready })
         return undefined
       })
       if (overlay !== undefined) await this.#emitWritten(actor, outcome, plan.changes.map(keyOf))
@@ -141,7 +143,8 @@ export class SettingsWriter {
     const plan = await configuration.rewrite(rewrite, { overlay, dry: true })
     const keys = wanted.map(keyOf)
     const lifecycle = lifecycleOf(changesOf(configuration.known, plan))
-    const outcome = await this.#made(keys, lifecycle, plan.desired, actor.id, target, about, async () => {
+    const outcome = await this.#made(keys, lifecycle, plan.desired, actor.id, target, about, async ready => {
+      await ready
       const { rest } = await configuration.rewrite(rewrite, { overlay, actor })
       // The configuration must report the remaining mistakes instead of the corrected one.
       await configuration.reload()
@@ -156,7 +159,8 @@ export class SettingsWriter {
     const { actor, target, about, keys, lifecycle } = write
     const { desired } = this.kernel.needs.configuration.hashes()
     let written = false
-    const outcome = await this.#made(keys, lifecycle, desired, actor.id, target, about, async () => {
+    const outcome = await this.#made(keys, lifecycle, desired, actor.id, target, about, async ready => {
+      await ready
       written = await work()
       return undefined
     })
@@ -192,7 +196,8 @@ export class SettingsWriter {
       const [was, will] = [before?.values.get(path), now.get(path)]
       return { path, before: was, after: will, apply }
     })
-    return this.#recorded(planned, desired, actor, 'global-config', { scope: 'global' }, async () => undefined)
+    const about = { scope: 'global' } as const
+    return this.#recorded(planned, desired, actor, 'global-config', about, async ready => void (await ready))
   }
 
   /** Emits an event for the audit, which does not watch these files. */
@@ -212,7 +217,7 @@ export class SettingsWriter {
     actor: string,
     target: SettingsWriteTarget,
     about: About,
-    work: () => Promise<undefined>,
+    work: (ready: Promise<void>) => Promise<undefined>,
   ): Promise<ApplyOutcome> {
     return this.#made(planned.map(keyOf), lifecycleOf(planned), desired, actor, target, about, work)
   }
@@ -224,17 +229,20 @@ export class SettingsWriter {
     actor: string,
     target: SettingsWriteTarget,
     about: About,
-    work: () => Promise<readonly PartialFailure[] | undefined>,
+    work: (ready: Promise<void>) => Promise<readonly PartialFailure[] | undefined>,
   ): Promise<ApplyOutcome> {
     const { configuration } = this.kernel.needs
     const { active } = configuration.hashes()
     const intent = { keys, lifecycle, desired, actor, target, generation: this.generation, active }
-    const id = await this.log.begin(intent)
+    const { id, written } = this.log.begin(intent)
+    written.catch(() => {}) // it may fail before it is awaited
     const faults = this.#faults()
     let unapplied: readonly PartialFailure[]
     try {
-      unapplied = (await work()) ?? []
+      unapplied = (await work(written)) ?? []
     } catch (error) {
+      // Without a record of the intent nothing was changed.
+      await written
       const item = failure(`settings.apply.${id}`, 'settings_write_failed', messageOf(error))
       const ending = { status: 'failed', next: 'retry', generation: this.generation, active } as const
       await this.log.end(id, { ...ending, diagnostics: [item] })

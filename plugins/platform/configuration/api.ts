@@ -105,6 +105,8 @@ export interface WriteOptions {
   readonly ifHash?: string | undefined
   /** The author of the change; observers find it as {@link ConfigurationApi.writer}. */
   readonly actor?: Actor | undefined
+  /** The file is replaced after this; until then the new one is prepared. Not for an overlay. */
+  readonly ready?: Promise<unknown> | undefined
 }
 
 /** The configuration, as layers: defaults, the file, an overlay, the environment. */

@@ -127,9 +127,8 @@ export class ConfigurationService {
       return { file: this.#file, where, text, document: layers.file, take: next => this.#source.take(next) }
     }
     const overlay = this.#overlayOf(id)
-    const { where, text, document } = overlay
-    const take = (next: string) => this.#change(id, () => overlay.take(next))
-    return { file: overlay.file, where, text, document, take }
+    const { file, where, text, document } = overlay
+    return { file, where, text, document, take: next => this.#change(id, () => overlay.take(next)) }
   }
 
   /** The layers; without an overlay of that id only those below it. */
@@ -221,11 +220,12 @@ export class ConfigurationService {
     })
   }
 
-  async #put({ file, where, take }: Layer, before: string, text: string, { overlay, actor }: WriteOptions, ok = true) {
+  async #put({ file, where, take }: Layer, before: string, text: string, options: WriteOptions, ok = true) {
+    const { overlay, actor, ready } = options
     // A write of the daemon's file checks this itself.
     if (overlay !== undefined && ((await file.read()) ?? '') !== before)
       throw this.#changed(`another program is writing ${where}`, overlay)
-    await file.write(text, before).catch(error => {
+    await file.write(text, before, ready).catch(error => {
       if (!(error instanceof Fault) || error.code !== 'file_changed') throw error
       throw this.#changed(`another program saved ${where} at the same time`, overlay)
     })
@@ -255,8 +255,7 @@ export class ConfigurationService {
 
   #reread(id: string): Promise<void> {
     const overlay = this.#overlayOf(id)
-    const take = (text: string) => this.#change(id, () => overlay.take(text))
-    return this.#follower.reread(overlay, overlay.where, take, () => this.#state(id).pending)
+    return this.#follower.reread(overlay, overlay.where, this.layer(id).take, () => this.#state(id).pending)
   }
 
   #change(id: string, change: () => void): void {

@@ -12,7 +12,7 @@ import {
   spending,
   systemDisk,
 } from '../../../kernel/platform.js'
-import { Fault, messageOf, type Room } from '../../../kernel/plugin.js'
+import { type Awaitable, Fault, messageOf, type Room } from '../../../kernel/plugin.js'
 import { recoverFile } from './recover.js'
 
 /** Maximum bytes; files that people edit are much smaller. */
@@ -78,7 +78,7 @@ export async function replaceText(
   path: string,
   text: string,
   { mode = 0o600, disk = systemDisk(), room = noReserve }: TextFileOptions,
-  move?: (temporary: string, target: string) => void,
+  move?: (temporary: string, target: string) => Awaitable<void>,
 ): Promise<string> {
   const found = await fs.stat(path).catch(() => undefined)
   // A link to a device is replaced itself: following it would replace the device.

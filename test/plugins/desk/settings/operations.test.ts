@@ -2,6 +2,7 @@ import { appendFile, rename, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { ApplyLog } from '../../../../plugins/desk/settings/apply-log.js'
 import { tailOf } from '../../../../plugins/desk/settings/log-tail.js'
 import { StartedDaemon } from '../../../../testing/daemon.js'
 import { inFolder } from '../../../kernel/store/harness.js'
@@ -38,6 +39,24 @@ test('a tail begins with the last lines, waits for a missing file, and continues
     ended.abort()
     assert.is((await lines.next()).done, true)
   }))
+
+test('a change whose record cannot be written is not made', async () => {
+  const daemon = await scene('{"limits":{}}')
+  const { begin } = ApplyLog.prototype
+  const change = (max_concurrent_jobs: number) =>
+    daemon.request('PATCH', '/api/settings/automation', { config: { max_concurrent_jobs } })
+  try {
+    ApplyLog.prototype.begin = () => ({ id: 'apl_1', written: Promise.reject(new Error('the disk is away')) })
+    assert.is((await change(7)).status, 500)
+    assert.is(await daemon.text(), '{"limits":{}}')
+    ApplyLog.prototype.begin = begin
+    assert.is((await change(8)).status, 200)
+    assert.is(JSON.parse(await daemon.text()).automation.max_concurrent_jobs, 8)
+  } finally {
+    ApplyLog.prototype.begin = begin
+    await daemon.close()
+  }
+})
 
 test('an update is not supported, and every interface gives the reason', async () => {
   const daemon = await scene()

@@ -25,6 +25,25 @@ test('a write conditioned on an earlier text does not replace the save of an edi
     assert.equal(await readdir(folder), ['elsewhere'])
   }))
 
+test('a file is replaced only once its write is ready, and not if that fails', () =>
+  inFolder(async folder => {
+    const name = path.join(folder, 'a.json')
+    const file = sharedFile(textFile(name), name)
+    await file.write('one', '')
+    let begin = () => {}
+    const written = file.write('two', 'one', new Promise<void>(resolve => (begin = resolve)))
+    while ((await readFile(path.join(folder, '.a.json.tmp'), 'utf8').catch(() => '')) !== 'two');
+    assert.is(await file.read(), 'one')
+    begin()
+    await written
+    assert.is(await file.read(), 'two')
+    const failed = Promise.reject(new Error('not ready'))
+    failed.catch(() => {})
+    assert.is(await codeOf(() => file.write('three', 'two', failed)), 'file_unwritable')
+    assert.is(await file.read(), 'two')
+    assert.equal(await readdir(folder), ['a.json'])
+  }))
+
 test('a file replaced repeatedly exists at every moment', () =>
   inFolder(async folder => {
     const name = path.join(folder, 'a.json')
