@@ -15,6 +15,27 @@ export interface TextHead {
   readonly content: EventContent
 }
 
+/** Texts that are being gathered, by clock. */
+const rounds = new WeakMap<object, Set<() => void>>()
+
+/**
+ * Calls `late` after {@link GATHER_MS}, or earlier together with texts of other sessions: their journals and readers then wake the
+ * daemon and its threads once, not once for each session.
+ */
+function together(clock: Pick<Clock, 'timeout'>, late: () => void): { cancel(): void } {
+  const round = rounds.get(clock) ?? new Set()
+  if (!rounds.has(clock)) {
+    rounds.set(clock, round)
+    const write = () => {
+      rounds.delete(clock)
+      for (const one of round) one()
+    }
+    clock.timeout(GATHER_MS, write, { unref: true })
+  }
+  round.add(late)
+  return { cancel: () => void round.delete(late) }
+}
+
 /** Merges many chunks into few texts, and finds secrets that are split between chunks. */
 export class GatheredText {
   #head: TextHead | undefined
@@ -39,7 +60,7 @@ export class GatheredText {
       this.#head = head
       this.#safe = this.redact.stream()
     }
-    if (this.#pieces === '') this.#writeIn(GATHER_MS)
+    if (this.#pieces === '') this.#wait(late => together(this.clock, late))
     this.#pieces += piece
     if (this.#pieces.length >= GATHERED) this.flush()
   }
@@ -50,7 +71,7 @@ export class GatheredText {
     if (!head) return
     const text = this.#safe.push(this.#pieces)
     this.#pieces = ''
-    if (this.#safe.held > 0) this.#writeIn(HOLD_MS)
+    if (this.#safe.held > 0) this.#wait(late => this.clock.timeout(HOLD_MS, late, { unref: true }))
     else this.#forget()
     if (text !== '') this.write(head, text)
   }
@@ -71,16 +92,15 @@ export class GatheredText {
     this.#pieces = ''
   }
 
-  #writeIn(ms: number): void {
+  #wait(until: (late: () => void) => { cancel(): void }): void {
     this.#timer?.cancel()
-    const late = () => {
+    this.#timer = until(() => {
       try {
         if (this.#pieces === '') this.end()
         else this.flush()
       } catch (error) {
         this.failed(error)
       }
-    }
-    this.#timer = this.clock.timeout(ms, late, { unref: true })
+    })
   }
 }
