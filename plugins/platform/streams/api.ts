@@ -17,6 +17,16 @@ export type Ending =
   | 'spoke_binary'
   | 'gone'
 
+/** The frames of a stream. */
+export interface Source<F> extends AsyncIterable<F> {
+  /**
+   * Sends frames as they come, once the disk has what they show: for streams with thousands of readers, where a promise for each
+   * frame weighs more than the frame. Resolves when `next` is to be called again: after a frame for which `send` returned false, and
+   * whenever there is more to do than to send.
+   */
+  pushTo?(send: (frame: F) => boolean): Promise<void>
+}
+
 /** The transport of frames to one reader. */
 export interface Wire<F> {
   /** The underlying stream: while it is full, the source waits. */

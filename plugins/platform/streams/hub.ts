@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream'
 import type { StreamOf } from '../../../kernel/platform.js'
 import { type Clock, type Door, KernelErrors } from '../../../kernel/plugin.js'
-import type { Ending, Wire } from './api.js'
+import type { Ending, Source, Wire } from './api.js'
 import { StreamErrors } from './errors.js'
 
 const BEAT_MS = 15_000
@@ -42,7 +42,7 @@ export class StreamHub {
    * Sends frames until the source ends or throws, or the reader or the owner leaves; `failed` makes the last frame of a fault and
    * does not throw. Never rejects, and settles as soon as the stream has ended, even if the source is still busy.
    */
-  async serve<F>(key: StreamOf, wire: Wire<F>, source: AsyncIterable<F>, failed: (error: unknown) => F): Promise<void> {
+  async serve<F>(key: StreamOf, wire: Wire<F>, source: Source<F>, failed: (error: unknown) => F): Promise<void> {
     let over = 'no' as 'no' | Ending
     let end: () => void = () => {}
     // Not Promise.race: a long-lived promise keeps a reaction for each call, and a stream has many.
@@ -58,27 +58,36 @@ export class StreamHub {
     }
     this.#open.set(stop, key)
     wire.watch(stop)
-    const beat = this.#beat(wire, stop)
+    const beat = () => {
+      const how = wire.beat()
+      if (how) stop(how)
+      timer = this.clock.timeout(BEAT_MS, beat)
+    }
+    let timer = this.clock.timeout(BEAT_MS, beat)
     const iterator = source[Symbol.asyncIterator]()
     const durably = async () => {
       const next = await iterator.next()
       if (!next.done) await this.durable()
       return next
     }
+    const send = (frame: F) => {
+      if (over === 'no') wire.send(frame)
+      return over === 'no' && !wire.into.writableNeedDrain
+    }
     try {
       while (over === 'no') {
         const next = await unlessOver(durably())
         if (!next || next.done) break
         // A frame after the end would be lost: the reader already requests the frames after its last one.
-        if (over === 'no') wire.send(next.value)
-        if (wire.into.writableNeedDrain) await unlessOver(drained(wire.into))
+        if (!send(next.value)) await unlessOver(drained(wire.into))
+        else if (source.pushTo) await unlessOver(source.pushTo(send))
       }
     } catch (error) {
       // An error of the source after the end is a consequence of the abort, not a failure.
       if (over === 'no') wire.send(failed(error))
       stop('failed')
     }
-    beat.stop()
+    timer.cancel()
     this.#open.delete(stop)
     // Not awaited: a source that waits for its next frame returns only when its signal aborts.
     void Promise.resolve(iterator.return?.()).catch(() => {})
@@ -91,17 +100,6 @@ export class StreamHub {
   /** Ends matching streams; readers may reconnect and resume. */
   end(how: Ending, isOne: (key: StreamOf) => boolean = () => true): void {
     for (const [stop, key] of [...this.#open]) if (isOne(key)) stop(how)
-  }
-
-  #beat(wire: Wire<never>, stop: (how: Ending) => void): { stop(): void } {
-    let timer = this.clock.timeout(BEAT_MS, beat)
-    const clock = this.clock
-    function beat() {
-      const how = wire.beat()
-      if (how) stop(how)
-      timer = clock.timeout(BEAT_MS, beat)
-    }
-    return { stop: () => timer.cancel() }
   }
 }
 

@@ -61,10 +61,8 @@ export class StreamsService implements Carrier {
       const key = { owner: bound.owner, door: arrival.door, actor: arrival.actor }
       void this.#hub
         .serve(key, wire, reply.stream, error => failed(toFault(error)))
-        .finally(() => {
-          leave()
-          over()
-        })
+        .finally(leave)
+        .finally(over)
     }
   }
 

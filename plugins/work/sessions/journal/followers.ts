@@ -5,17 +5,23 @@ export class Followers {
 
   /** Resolves at the next {@link wake}, or when the signal aborts. */
   next(signal: AbortSignal): Promise<void> {
-    if (signal.aborted) return Promise.resolve()
+    return new Promise(resolve => this.add(signal, resolve))
+  }
+
+  /** Calls `ready` once: at the next {@link wake}, or when the signal aborts. */
+  add(signal: AbortSignal, ready: () => void): void {
+    if (signal.aborted) {
+      ready()
+      return
+    }
     const ofSignal = this.#bySignal.get(signal) ?? this.#listen(signal)
-    return new Promise(resolve => {
-      const done = () => {
-        this.#waiting.delete(done)
-        ofSignal.delete(done)
-        resolve()
-      }
-      this.#waiting.add(done)
-      ofSignal.add(done)
-    })
+    const done = () => {
+      this.#waiting.delete(done)
+      ofSignal.delete(done)
+      ready()
+    }
+    this.#waiting.add(done)
+    ofSignal.add(done)
   }
 
   wake(): void {

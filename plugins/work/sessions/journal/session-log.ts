@@ -137,6 +137,11 @@ export class SessionLog {
     return this.#visible <= after ? this.#readers.next(signal) : Promise.resolve()
   }
 
+  /** Calls `ready` once: at the next event or change of state, or when the signal aborts. */
+  follow(signal: AbortSignal, ready: () => void): void {
+    this.#readers.add(signal, ready)
+  }
+
   /** Wakes the readers without a new event, because the state of the session changed. */
   wake(): void {
     this.#readers.wake()

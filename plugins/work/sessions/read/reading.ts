@@ -10,7 +10,8 @@ import type {
 import type { SessionsContext } from '../context.js'
 import { eventToWire } from '../events.js'
 import type { SessionRow } from '../table.js'
-import { rawFrames, transcriptFrames } from './stream.js'
+import { RawFrames } from './raw-frames.js'
+import { transcriptFrames } from './stream.js'
 import { readPage } from './transcript.js'
 
 const DEFAULT_EVENTS = 200
@@ -83,7 +84,7 @@ export async function openStream(
 ): Promise<AsyncIterable<Frame | EncodedFrame>> {
   const { log, release } = await logs.hold(row.id)
   const signal = AbortSignal.any([caller, kernel.scope.signal])
-  const source = { log, clock: kernel.clock, row: () => table.get(row.id), signal }
+  const source = { log, clock: kernel.clock, row: () => table.get(row.id), durable: () => kernel.db.durable(), signal }
   const request = {
     lastEventId,
     afterSequence: query.after_sequence,
@@ -91,7 +92,7 @@ export async function openStream(
     generation: query.generation,
     limit: query.limit,
   }
-  const frames = query.frames === 'raw' ? rawFrames(source, request) : transcriptFrames(source, request)
+  const frames = query.frames === 'raw' ? new RawFrames(source, request) : transcriptFrames(source, request)
   // The signal aborts at each end of the stream. A reader that disconnects before its first frame never runs the generator.
   if (signal.aborted) release()
   signal.addEventListener('abort', release, { once: true })

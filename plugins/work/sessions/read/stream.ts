@@ -1,7 +1,6 @@
 import { positionOf } from '../../../../kernel/kit/feed.js'
 import type { Clock, EncodedFrame, Frame } from '../../../../kernel/plugin.js'
 import type { SessionEvent } from '../../../../schemas/sessions.js'
-import { encodeFrame } from '../../../platform/streams/api.js'
 import { eventToWire, type StoredSessionEvent } from '../events.js'
 import type { SessionLog } from '../journal/session-log.js'
 import type { SessionRow } from '../table.js'
@@ -29,43 +28,13 @@ export interface StreamSource {
   readonly clock: Clock
   /** Read anew with each call; undefined when the session was deleted. */
   row(): SessionRow | undefined
+  /** Resolves when the disk has all that was committed. */
+  durable(): Promise<void>
   readonly signal: AbortSignal
 }
 
 /** Reason for which a reader gets a new snapshot instead of the following events. */
 export type ResetReason = 'fence_missing' | 'epoch_mismatch' | 'generation_mismatch' | 'sequence_reset'
-
-/** Stored events without changes: `id` is the sequence, `event` the type. Starts at the beginning by default. */
-export async function* rawFrames(source: StreamSource, request: StreamRequest): AsyncGenerator<Frame | EncodedFrame> {
-  const { log, signal } = source
-  const first = source.row()
-  if (!first) return
-  const resume = cursorOf(request)
-  // The position of a reader is invalid after the journal was truncated: it starts again.
-  const valid = resume !== undefined && resume <= log.last && !fence(request, first, log)
-  const wanted = request.limit === undefined ? 1 : log.last - request.limit + 1
-  let next = valid ? resume + 1 : Math.max(1, wanted)
-  let type = ''
-  for (;;) {
-    // Removed ranges are skipped silently.
-    for (const { last } = log; next <= last; ) {
-      const page = log.recentPage(next) ?? (await log.page(next))
-      for (const frames of encodedTogether(page.events, first)) {
-        yield frames
-        if (signal.aborted) return
-      }
-      next = page.next
-      type = page.events.at(-1)?.type ?? type
-    }
-    const row = source.row()
-    if (!row || signal.aborted) return
-    if (row.state === 'stopped' && log.last < next) {
-      if (type !== 'session_stopped') yield await stoppedFrame(log, row)
-      return
-    }
-    await log.changed(next - 1, signal)
-  }
-}
 
 /** The transcript: a snapshot, then new and changed entries; `id` is the sequence up to which the reader is complete. */
 export async function* transcriptFrames(
@@ -130,55 +99,8 @@ async function snapshotFrame(row: SessionRow, log: SessionLog, limit: number | u
   return { id: String(page.maxSequence), event: 'transcript_snapshot', data }
 }
 
-/** Bytes per chunk, which limits the memory held for a blocked reader. */
-const TOGETHER_BYTES = 16 * 1024
-
-/** The frames of consecutive events by their first event, and their number. */
-const together = new WeakMap<StoredSessionEvent, { readonly frames: EncodedFrame; readonly count: number }>()
-
-/** Frames of events, merged into chunks. Chunks are shared by all readers that start at the same event. */
-function* encodedTogether(events: readonly StoredSessionEvent[], row: SessionRow): Generator<EncodedFrame> {
-  for (let at = 0; at < events.length; ) {
-    const first = events[at] as StoredSessionEvent
-    let group = together.get(first)
-    // A chunk made for fewer events is still valid, but not one that spans a range removed since.
-    if (!group || events[at + group.count - 1]?.sequence !== first.sequence + group.count - 1) {
-      group = gather(events, at, row)
-      together.set(first, group)
-    }
-    yield group.frames
-    at += group.count
-  }
-}
-
-/** The frames of consecutive events for one chunk, at least one. */
-function gather(events: readonly StoredSessionEvent[], from: number, row: SessionRow) {
-  const frames: EncodedFrame[] = []
-  let bytes = 0
-  for (let at = from; at < events.length; at++) {
-    const isNext = at === from || events[at]?.sequence === (events[at - 1]?.sequence ?? 0) + 1
-    const frame = encodedOnce(events[at] as StoredSessionEvent, row)
-    bytes += frame.byteLength
-    if (frames.length > 0 && (!isNext || bytes > TOGETHER_BYTES)) break
-    frames.push(frame)
-  }
-  return { frames: frames.length === 1 ? (frames[0] as EncodedFrame) : Buffer.concat(frames), count: frames.length }
-}
-
-const encoded = new WeakMap<StoredSessionEvent, EncodedFrame>()
-
-/** The frame of an event, encoded once for all readers. */
-function encodedOnce(event: StoredSessionEvent, row: SessionRow): EncodedFrame {
-  let frame = encoded.get(event)
-  if (!frame) {
-    frame = encodeFrame({ id: String(event.sequence), event: event.type, data: eventToWire(event, row) })
-    encoded.set(event, frame)
-  }
-  return frame
-}
-
 /** The position of the reader; undefined on its first request. */
-function cursorOf({ lastEventId, afterSequence }: StreamRequest): number | undefined {
+export function cursorOf({ lastEventId, afterSequence }: StreamRequest): number | undefined {
   return positionOf(lastEventId) ?? afterSequence
 }
 
@@ -193,7 +115,7 @@ function resetReason(
 }
 
 /** Compares the epoch and generation that the reader knows with the current ones. */
-function fence(request: StreamRequest, row: SessionRow, log: SessionLog): ResetReason | undefined {
+export function fence(request: StreamRequest, row: SessionRow, log: SessionLog): ResetReason | undefined {
   if (request.epoch !== undefined && request.epoch !== row.epoch) return 'epoch_mismatch'
   if (request.generation !== undefined && request.generation !== log.generation) return 'generation_mismatch'
   return undefined
@@ -210,7 +132,7 @@ function identityOf(row: SessionRow, log: SessionLog) {
 }
 
 /** The last frame: the stored end if the journal has one, else one built from the row. */
-async function stoppedFrame(log: SessionLog, row: SessionRow): Promise<Frame> {
+export async function stoppedFrame(log: SessionLog, row: SessionRow): Promise<Frame> {
   const [last] = await log.read(log.last, 1)
   const stored: StoredSessionEvent =
     last?.type === 'session_stopped'
