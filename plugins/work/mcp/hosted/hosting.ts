@@ -23,6 +23,7 @@ const DISCOVER = 'server/discover'
 export class Hosting {
   readonly #nonces: Nonces
   readonly #connections = new Map<string, HostedConnection>()
+  #core: Promise<typeof import('@modelcontextprotocol/core')> | undefined
 
   constructor(private readonly kernel: K) {
     this.#nonces = new Nonces(kernel.clock, kernel.ids)
@@ -85,7 +86,9 @@ export class Hosting {
    * `mcp_message_invalid`
    */
   async take(actor: Actor, id: string, message: unknown, signal: AbortSignal): Promise<object | undefined> {
-    const { JSONRPCMessageSchema } = await import('@modelcontextprotocol/core')
+    // Importing it anew for each message would copy all of its exports.
+    this.#core ??= import('@modelcontextprotocol/core')
+    const { JSONRPCMessageSchema } = await this.#core
     const parsed = JSONRPCMessageSchema.safeParse(message)
     if (!parsed.success) throw McpErrors.mcp_message_invalid()
     const connection = this.#find(actor, id)
