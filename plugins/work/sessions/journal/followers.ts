@@ -5,15 +5,11 @@ export class Followers {
 
   /** Resolves at the next {@link wake}, or when the signal aborts. */
   next(signal: AbortSignal): Promise<void> {
-    return new Promise(resolve => this.add(signal, resolve))
+    return signal.aborted ? Promise.resolve() : new Promise(resolve => this.add(signal, resolve))
   }
 
-  /** Calls `ready` once: at the next {@link wake}, or when the signal aborts. */
+  /** Calls `ready` once: at the next {@link wake}, or when the signal, which has not aborted yet, does. */
   add(signal: AbortSignal, ready: () => void): void {
-    if (signal.aborted) {
-      ready()
-      return
-    }
     const ofSignal = this.#bySignal.get(signal) ?? this.#listen(signal)
     const done = () => {
       this.#waiting.delete(done)

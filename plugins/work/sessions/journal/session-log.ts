@@ -137,7 +137,7 @@ export class SessionLog {
     return this.#visible <= after ? this.#readers.next(signal) : Promise.resolve()
   }
 
-  /** Calls `ready` once: at the next event or change of state, or when the signal aborts. */
+  /** Calls `ready` once: at the next event or change of state, or when the signal, which has not aborted yet, does. */
   follow(signal: AbortSignal, ready: () => void): void {
     this.#readers.add(signal, ready)
   }

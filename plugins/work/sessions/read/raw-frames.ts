@@ -96,7 +96,7 @@ export class RawFrames implements Source<RawFrame>, AsyncIterator<RawFrame> {
       }
       const send = (isDurable: boolean) => {
         try {
-          for (let takes = isDurable && this.#isOpen(); takes; ) {
+          for (let takes = isDurable; takes; ) {
             const frame = this.#take()
             if (!frame) return wait()
             takes = take(frame)
@@ -110,14 +110,10 @@ export class RawFrames implements Source<RawFrame>, AsyncIterator<RawFrame> {
     })
   }
 
-  #isOpen(): boolean {
-    return this.#row !== undefined && !this.source.signal.aborted
-  }
-
   /** The reader has all events, and more may come. */
   #isSteady(): boolean {
-    const { log, row } = this.source
-    return this.#isOpen() && log.last < this.#next && (row()?.state ?? 'stopped') !== 'stopped'
+    const { log, row, signal } = this.source
+    return log.last < this.#next && (row()?.state ?? 'stopped') !== 'stopped' && !signal.aborted
   }
 
   /** The next frames, if they are in memory. */
