@@ -108,10 +108,9 @@ test('the folder is installed without its packages and their links', async ({ at
 
 test('a folder without a build is reported', async ({ at, folder }) => {
   rmSync(path.join(folder, 'main.js'))
-  assert.match(
-    await at.svc('extension', 'install', `./${name}`),
-    /error\n.*svc extension build bundles it from TypeScript/,
-  )
+  const { code, stdout } = await at.run(['extension', 'install', `./${name}`])
+  assert.is(code, 1)
+  assert.match(stdout, /does not load\n.*svc extension build bundles it from TypeScript/)
   await at.svc('extension', 'remove', name)
 })
 
