@@ -23,7 +23,11 @@ const items = [
 async function noted(path: string, about: Parameters<typeof noteFindings>[1], { fails = false, quiet = false } = {}) {
   const asked: string[] = []
   let text = ''
-  const sink = { write: (some: string) => void (text += some) }
+  const sink = {
+    write(some: string) {
+      text += some
+    },
+  }
   const client = {
     request: async (_: string, url: string) => {
       asked.push(url)

@@ -70,7 +70,13 @@ test('errors and notes wrap at the width of a terminal, commands and pipes do no
 test('the text of an empty table wraps like the table', () => {
   const shown = (columns: number | undefined) => {
     let text = ''
-    const stdout = { isTTY: columns !== undefined, columns, write: (some: string) => void (text += some) }
+    const stdout = {
+      isTTY: columns !== undefined,
+      columns,
+      write(some: string) {
+        text += some
+      },
+    }
     new Output({ stdout, stderr: stdout, env: { NO_COLOR: '1' } }, 'human').table(
       [],
       [],
