@@ -224,6 +224,8 @@ test('a hook program of Claude Code runs unchanged: exit status 2 blocks the rep
   await world.agent('report', { command: [process.execPath, ...typescript, agent].join(' ') })
   unlinkSync(join(world.root, '.claude', 'skills', 'loop'))
   assert.is((await svc('workspace', 'trust', world.root)).code, 0)
+  // The agent asks for git only in a repository.
+  mkdirSync(join(world.root, '.git'))
   const { id, at } = await world.session('report')
   const events = await world.prompt(at, 'look at this folder')
   const notes = events.filter(({ type }) => type === 'permission').map(({ content }) => content.note)
