@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -131,6 +131,8 @@ test('the report agent in mode approve-reads asks for its command and its write'
     permissions: 'approve-reads',
     command: [process.execPath, ...typescript, agent].join(' '),
   })
+  // The agent asks for git only in a repository.
+  mkdirSync(path.join(world.root, '.git'))
   const started = await run(
     commands.runNew,
     {},
