@@ -1,4 +1,4 @@
-// proof, timeout: 120s: a thread that is really held, for some seconds
+// proof, timeout: 240s: a thread that is really held, for some seconds
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
