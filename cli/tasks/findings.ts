@@ -3,7 +3,7 @@ import type { DaemonClient } from '../client.js'
 import { pick } from '../show/cells.js'
 import type { Output } from '../show/output.js'
 
-/** What a command was given and answered: the reply of a route, and the arguments by name. */
+/** The reply of a command's route, and the arguments of the command by name. */
 interface About {
   readonly reply?: unknown
   readonly args: Readonly<Record<string, string>>

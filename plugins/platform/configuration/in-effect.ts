@@ -109,7 +109,7 @@ export class Values implements SettingSource {
     if (astray) throw new Fault('setting_misplaced', 500, `${astray.path} is not below ${below}`)
     // Another version of a drop-in brings its own settings.
     const others = isDropIn(plugin) ? this.known.filter(({ path }) => !path.startsWith(below)) : this.known
-    // A follower that is told of no entry compares all settings, and most plugins have none.
+    // Followers compare all settings when the list of changed ones is empty, and most plugins have no settings.
     if (entries.length === 0 && others === this.known) return
     for (const { path } of entries) this.#fixed.delete(path)
     this.#own([...others, ...entries.filter(entry => !others.includes(entry))])

@@ -273,7 +273,7 @@ export class SessionTable {
   count(filter: SessionFilter): number {
     const isArchived = 'INDEXED BY sessions_session_archived WHERE archived_at IS NOT NULL AND'
     if (filter.archived) return this.#count(isArchived, filter)
-    // The archived ones are counted by their index: a count of those that are not would read each whole row.
+    // An index has the archived sessions; a count of the others would read each whole row.
     return this.#count('WHERE', filter) - this.#count(isArchived, filter)
   }
 
