@@ -1,6 +1,6 @@
 import type { AgentProcess, AgentStart } from './process/agent-process.js'
 import type { ClarificationContext, Clarifications } from './requests/clarifications.js'
-import type { CallWatch } from './requests/client-methods.js'
+import type { CallWatch } from './requests/content.js'
 import type { AgentGuards } from './requests/guards.js'
 import type { Territory } from './requests/paths.js'
 import type { PermissionContext } from './requests/permission-context.js'

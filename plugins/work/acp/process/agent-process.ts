@@ -1,4 +1,11 @@
-import { type ClientConnection, client, methods, PROTOCOL_VERSION, RequestError } from '@agentclientprotocol/sdk'
+import {
+  type ClientConnection,
+  client,
+  methods,
+  PROTOCOL_VERSION,
+  type PromptRequest,
+  RequestError,
+} from '@agentclientprotocol/sdk'
 import * as v from 'valibot'
 import { clip } from '../../../../kernel/kit/text.js'
 import { type Clock, messageOf, type Redact, within } from '../../../../kernel/plugin.js'
@@ -162,7 +169,7 @@ export class AgentProcess {
     files: readonly Block[] = [],
     meta?: Readonly<Record<string, string>>,
   ): Promise<string> {
-    const prompt = promptBlocks(texts, files)
+    const prompt = promptBlocks(texts, files) as PromptRequest['prompt']
     this.#isCancelRequested = false
     const { acpSessionId: sessionId } = this.session
     try {

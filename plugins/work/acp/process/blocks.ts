@@ -1,5 +1,3 @@
-import type { PromptRequest } from '@agentclientprotocol/sdk'
-
 /** Content types that an agent accepts in prompts. */
 export interface PromptAbilities {
   readonly image: boolean
@@ -11,7 +9,7 @@ export interface PromptAbilities {
 export type Block = Readonly<Record<string, unknown>>
 
 /** The blocks of a prompt. The person's text comes last, after the files. */
-export function promptBlocks(texts: readonly string[], files: readonly Block[]) {
+export function promptBlocks(texts: readonly string[], files: readonly Block[]): Block[] {
   const blocks: Block[] = texts.map(text => ({ type: 'text', text }))
-  return [...blocks.slice(0, -1), ...files, ...blocks.slice(-1)] as PromptRequest['prompt']
+  return [...blocks.slice(0, -1), ...files, ...blocks.slice(-1)]
 }

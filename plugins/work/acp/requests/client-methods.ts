@@ -1,4 +1,4 @@
-import { type ClientApp, methods, RequestError } from '@agentclientprotocol/sdk'
+import { methods, RequestError } from '@agentclientprotocol/sdk'
 import * as v from 'valibot'
 import { issueText } from '../../../../kernel/kit/issue-text.js'
 import { messageOf } from '../../../../kernel/plugin.js'
@@ -6,18 +6,19 @@ import { notPossible, refusalOf } from '../protocol/error.js'
 import * as schemas from '../protocol/schemas.js'
 import { type Clarifications, ElicitationParams } from './clarifications.js'
 import { terminalAction } from './command-line.js'
-import type { ClientCall } from './content.js'
+import type { CallWatch, ClientCall } from './content.js'
 import { readTextFile, textBefore, writeTextFile } from './files.js'
 import { contains, locate, type PathLocation, PathRefused } from './paths.js'
 import type { Permissions } from './permissions.js'
 import type { Terminals } from './terminals.js'
 
-/** The hooks of plugins on client calls. */
-export interface CallWatch {
-  /** Lets plugins refuse a call or change its command. Throws an error of the protocol. */
-  before(call: ClientCall): Promise<ClientCall>
-  /** Called after a call that `before` accepted; `error`: the call failed or was not permitted. */
-  after(call: ClientCall, error?: string): void
+/** What an ACP client takes handlers with, without the SDK, whose types the package does not bring. */
+interface Handlers {
+  onRequest<T, R>(
+    method: string,
+    decode: (params: unknown) => T,
+    handle: (request: { readonly params: T; readonly signal: AbortSignal }) => Promise<R>,
+  ): unknown
 }
 
 /** The client methods that an agent may call: files, terminals, permission. */
@@ -30,7 +31,7 @@ export class ClientMethods {
   ) {}
 
   /** Registers the methods on an ACP client. */
-  register(app: ClientApp): ClientApp {
+  register<App extends Handlers>(app: App): App {
     const { elicitation, fs, session, terminal } = methods.client
     const on = <T>(
       method: string,

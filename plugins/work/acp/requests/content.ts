@@ -14,6 +14,14 @@ export interface ClientCall {
   readonly setsEnvironment?: true
 }
 
+/** The hooks of plugins on client calls. */
+export interface CallWatch {
+  /** Lets plugins refuse a call or change its command. Throws an error of the protocol. */
+  before(call: ClientCall): Promise<ClientCall>
+  /** Called after a call that `before` accepted; `error`: the call failed or was not permitted. */
+  after(call: ClientCall, error?: string): void
+}
+
 /** An operation before it is permitted, or before a person is asked. */
 export interface OperationAsked {
   /** Tool kind of ACP: `read`, `edit`, `execute` … */
