@@ -26,6 +26,12 @@ test('an unresponsive daemon is reported with exit code 3, as text and as a body
   assert.equal([json.code, JSON.parse(json.stdout).code, json.stderr], [3, 'daemon_unresponsive', ''])
 })
 
+test('a command whose route is gone names the list of plugins', async ({ daemon }) => {
+  const { code, stderr } = await runCli(daemon.home, ['thing', 'list'])
+  assert.is(code, 4)
+  assert.is(stderr, 'error: no route GET /api/things\n  code: route_not_found\n  next: svc plugin list\n')
+})
+
 test('a request has no time limit while the daemon is responsive', async ({ daemon }) => {
   daemon.answer('GET /api/things', response => {
     setTimeout(() => response.writeHead(200, { 'content-type': 'application/json' }).end('{"things":[]}'), 400)
