@@ -77,7 +77,7 @@ setInterval(async () => {
   if (unasked > 0 || beat !== lastBeat) {
     if (culprit) parentPort?.postMessage({ culprit, seconds: Math.round(held) })
     const awake = isAwake(now, beat !== lastBeat)
-    if (beat !== lastBeat && !awake) loop = askedOn
+    if (beat !== lastBeat && !awake && askedOn !== '') loop = askedOn
     const dozes = loop !== '' && now.ran - atBeat.ran < dozeSeconds && waitsOn() === loop
     const isDue = (awake && !dozes) || unasked >= askedAfter
     lastBeat = beat
