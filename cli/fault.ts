@@ -85,7 +85,7 @@ export function usageFault(message: string, next?: string): CliFault {
 }
 
 /** Next steps that the daemon cannot know: a command of the package without a route belongs to a plugin that does not run. */
-const NEXT: Readonly<Record<string, string>> = { route_not_found: 'svc plugin list' }
+const NEXT: ReadonlyMap<unknown, string> = new Map([['route_not_found', 'svc plugin list']])
 
 /** The fault for an error reply of the daemon; `text` is its body. */
 export function replyFault(status: number, text: string): CliFault {
@@ -98,7 +98,7 @@ export function replyFault(status: number, text: string): CliFault {
   }
   const { code, diagnostic } = body
   const { error, details: more } = saidIn(body)
-  const { next = textsOf(diagnostic).suggested_command ?? NEXT[`${code}`], ...others } = textsOf(more)
+  const { next = textsOf(diagnostic).suggested_command ?? NEXT.get(code), ...others } = textsOf(more)
   // Details already in the message are not repeated.
   const details = Object.fromEntries(Object.entries(others).filter(([, text]) => !error.includes(text)))
   return new CliFault(typeof code === 'string' ? code : `http_${status}`, error, { exit, details, body, next })
