@@ -52,7 +52,6 @@ const QUICK_LOOKS = 20
 
 export async function bench(options: BenchOptions = {}): Promise<Bench> {
   const home = options.home ?? (await temporaryFolder('automation'))
-  const root = await temporaryFolder('automation-root')
   if (options.config) {
     const { writeFile } = await import('node:fs/promises')
     await writeFile(`${home}/config.json`, JSON.stringify(options.config))
@@ -71,6 +70,7 @@ export async function bench(options: BenchOptions = {}): Promise<Bench> {
     ...(options.env ? { env: { PATH: process.env.PATH, HOME: home, SVC_HOME: home, ...options.env } } : {}),
   })
   const known = (await kernel.request('GET', '/api/workspaces')).body.workspaces
+  const root = known[0]?.root_dir ?? (await temporaryFolder('automation-root'))
   const workspace =
     known[0]?.id ?? (await kernel.request('POST', '/api/workspaces', { root_dir: root, name: 'w' })).body.workspace.id
   const folders = [home, root]
