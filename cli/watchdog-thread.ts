@@ -23,10 +23,6 @@ const tickMs = 1000
 const askedAfter = 9
 /** Seconds that an answer takes at most; a main thread that ran for longer did other work too. */
 const answerSeconds = 0.005
-/** Seconds of a tick that a main thread runs at most to be left asleep; a busier one is asked, to measure its delay. */
-const dozeSeconds = 0.05
-/** The number of the system call in which an event loop of Linux waits. */
-const EPOLL_PWAIT: Partial<Record<NodeJS.Architecture, string>> = { x64: '281', arm64: '22' }
 /** Seconds that the main thread is blocked without a beat before its owner is determined, and before the process ends. */
 const namedAfter = 2
 const endedAfter = 5
@@ -66,9 +62,6 @@ let culprit: Culprit | undefined
 let looking = false
 /** Ticks since the main thread was asked for a beat; 0 while a beat is due. */
 let unasked = 0
-/** Where the main thread waited when it was last asked, and where its event loop waits: a question has woken it there. */
-let askedOn = ''
-let loop = ''
 
 ask()
 setInterval(async () => {
@@ -76,10 +69,7 @@ setInterval(async () => {
   const now = scheduled()
   if (unasked > 0 || beat !== lastBeat) {
     if (culprit) parentPort?.postMessage({ culprit, seconds: Math.round(held) })
-    const awake = isAwake(now, beat !== lastBeat)
-    if (beat !== lastBeat && !awake && askedOn !== '') loop = askedOn
-    const dozes = loop !== '' && now.ran - atBeat.ran < dozeSeconds && waitsOn() === loop
-    const isDue = (awake && !dozes) || unasked >= askedAfter
+    const isDue = isAwake(now, beat !== lastBeat) || unasked >= askedAfter
     lastBeat = beat
     missed = 0
     atBeat = now
@@ -105,21 +95,7 @@ setInterval(async () => {
 /** Asks the main thread for a beat. */
 function ask(): void {
   unasked = 0
-  askedOn = waitsOn()
   parentPort?.postMessage({ askedAt: monotonicMs() } satisfies Ask)
-}
-
-/**
- * The descriptor on which the main thread waits for events; empty while it does not, or if the system does not say. Child processes
- * that are run synchronously have an event loop of their own, with another descriptor.
- */
-function waitsOn(): string {
-  try {
-    const [call, descriptor = ''] = readFileSync(`/proc/self/task/${process.pid}/syscall`, 'utf8').split(' ')
-    return call === EPOLL_PWAIT[process.arch] ? descriptor : ''
-  } catch {
-    return ''
-  }
 }
 
 /** Whether the main thread has run since the last tick, except for an answer. One that sleeps is not woken for a beat. */
