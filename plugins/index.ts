@@ -194,8 +194,8 @@ export const inTree: readonly Plugin[] = [
 markInTree(inTree)
 
 /**
- * Ports on the files of a home: `config.json` and the environment, the reserve of a full disk, and the judge of a home
- * whose catalog is missing. Each port works also when the plugins that use it do not run.
+ * Ports on the files of a home: settings from `config.json` and the environment, the reserve for a full disk, and the refusal
+ * of a home without its catalog. A port works even while the plugins that use it do not run.
  */
 export const filePorts = (): Ports => ({
   settings: async start => (await import('./platform/configuration/source.js')).FileSource.open(start),

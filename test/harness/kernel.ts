@@ -127,7 +127,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Lets virtual time pass, slowly beside the real one, until the work is done: routes are published 50 ms after a change. */
+/** Lets virtual time pass, slowly beside the real one, until the work is done. */
 export async function whileTimePasses<T>(clock: VirtualClock, work: Promise<T>, stepMs = 10): Promise<T> {
   let over = false
   const done = work.finally(() => {
