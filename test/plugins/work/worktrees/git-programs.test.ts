@@ -6,28 +6,20 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { watchFolder } from '../../../../cli/tasks/folder-changes.js'
 import { gitCall } from '../../../../kernel/kit/git/index.js'
-import { definePlugin } from '../../../../kernel/plugin.js'
-import { Sessions, type SessionsApi } from '../../../../plugins/work/sessions/api.js'
+import type { SessionsApi } from '../../../../plugins/work/sessions/api.js'
 import { gitAt, gitPrograms, plantProgram, programMark, templateAt } from '../../../fixtures/git-programs.js'
 import { openWorld, type World } from '../../../fixtures/session-world.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
+import { sessionsHolder } from './sessions-holder.js'
 
 let world: World
 let sessions: SessionsApi
 let folder: string
 let template: string
 
-class Holder {
-  constructor(kernel: { readonly needs: { readonly sessions: SessionsApi } }) {
-    sessions = kernel.needs.sessions
-  }
-}
-const holding = definePlugin({
-  name: 'test.holding',
-  version: '1.0.0',
-  requires: { sessions: Sessions },
-  service: async () => Holder,
-}).surface({})
+const holding = sessionsHolder(api => {
+  sessions = api
+})
 
 test.before(async () => {
   folder = realpathSync(await temporaryFolder('programs'))

@@ -13,12 +13,12 @@ import {
 import path from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { definePlugin } from '../../../../kernel/plugin.js'
 import trust from '../../../../plugins/access/trust/index.js'
 import settings from '../../../../plugins/desk/settings/index.js'
-import { Sessions, type SessionsApi } from '../../../../plugins/work/sessions/api.js'
+import type { SessionsApi } from '../../../../plugins/work/sessions/api.js'
 import { AGENT, openWorld, type World } from '../../../fixtures/session-world.js'
 import { type Reply, temporaryFolder } from '../../../harness/kernel.js'
+import { sessionsHolder } from './sessions-holder.js'
 
 interface Scene {
   folder: string
@@ -30,17 +30,9 @@ interface Scene {
 const test = suite<Scene>('worktrees')
 
 let sessions: SessionsApi
-class Holder {
-  constructor(kernel: { readonly needs: { readonly sessions: SessionsApi } }) {
-    sessions = kernel.needs.sessions
-  }
-}
-const holding = definePlugin({
-  name: 'test.holding',
-  version: '1.0.0',
-  requires: { sessions: Sessions },
-  service: async () => Holder,
-}).surface({})
+const holding = sessionsHolder(api => {
+  sessions = api
+})
 
 const identity = ['-c', 'user.name=t', '-c', 'user.email=t@example.org', '-c', 'protocol.file.allow=always']
 const git = (cwd: string, ...args: string[]) => {
