@@ -1,9 +1,9 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
+import { covers } from '../../../kernel/kit/text.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { finding } from '../../desk/daemon/api.js'
 import type { K } from './needs.js'
 import { isProblem, parseFilter } from './presets/filter.js'
-import { isMatch } from './presets/pattern.js'
 import type { Presets } from './presets/presets.js'
 import { channelOf, targetProblem, targetText } from './presets/targets.js'
 import { cursors, type PresetRow } from './tables.js'
@@ -50,7 +50,7 @@ function itemsOf(kernel: K, { name, built_in: builtIn, events, filter, targets }
     ? undefined
     : needs.host.plugins().flatMap(plugin => needs.host.pluginOf(plugin.name)?.surface.events ?? [])
   const unknown = events
-    .filter(pattern => declared && !declared.some(event => isMatch(pattern, event.name)))
+    .filter(pattern => declared && !declared.some(event => covers(pattern, event.name)))
     .map(pattern =>
       finding({
         ...item,

@@ -12,7 +12,3 @@ export function patternProblem(pattern: string): string | undefined {
   if (EXACT.test(pattern) || WILD.test(pattern)) return undefined
   return 'name an event (task.run_failed), or a family with * at the end (task.run_*, provider.*)'
 }
-
-/** Whether a pattern names an event. */
-export const isMatch = (pattern: string, event: string): boolean =>
-  pattern.endsWith('*') ? event.startsWith(pattern.slice(0, -1)) : event === pattern
