@@ -11,6 +11,8 @@ export interface OAuthWorld {
   readonly shown: string[]
   /** Requests that the authorization server got, `POST /token`. */
   readonly asked: string[]
+  /** Logins that were revoked, each counted once: a client whose time runs out asks again for one that is revoked already. */
+  readonly ended: ReadonlySet<string>
   /** Resolves with the next request of this kind, which is answered a while later. */
   asking(request: string): Promise<void>
   /** Requests of this kind get 503, `invalid_grant` or no answer; undefined: they are served again. */
@@ -54,6 +56,7 @@ export async function oauthWorld({ ttl = 3600, pages = false } = {}): Promise<OA
   const { default: Provider } = await import('oidc-provider')
   const shown: string[] = []
   const requests: string[] = []
+  const ended = new Set<string>()
   const failing = new Map<string, Failure>()
   let awaiting: readonly { readonly kind: string; heard(): void }[] = []
   let revoked = 0
@@ -95,6 +98,7 @@ export async function oauthWorld({ ttl = 3600, pages = false } = {}): Promise<OA
       },
     })
     provider = made
+    made.on('grant.revoked', (_: unknown, grant: string) => ended.add(grant))
     const answer = made.callback()
     return async (request, response) => {
       const kind = `${request.method} ${request.url?.split('?')[0]}`
@@ -149,6 +153,7 @@ export async function oauthWorld({ ttl = 3600, pages = false } = {}): Promise<OA
     url: resource,
     shown,
     asked: requests,
+    ended,
     asking: kind =>
       new Promise(heard => {
         awaiting = [...awaiting, { kind, heard }]

@@ -201,7 +201,7 @@ test('a server removed from mcp.json by an editor loses its login and secrets af
     await eventually(async () => (await scene.refs()).length === stays.length, 'the end of the secrets')
     assert.equal(await scene.refs(), stays)
     assert.ok(stays.includes(token('one')), 'another server names it')
-    assert.is(revocations(scene), 1)
+    assert.is(scene.oauth.ended.size, 1)
   }))
 
 test('a server missing in a workspace keeps its secrets until its files are trusted', () =>
@@ -283,7 +283,7 @@ test('a purged extension deletes the logins of its servers; a disabled or remove
     )
     await done('DELETE', '/api/extensions/helper?purge=true')
     await eventually(async () => (await scene.refs()).length === 0, 'the end of the tokens')
-    assert.is(revocations(scene), 1)
+    assert.is(scene.oauth.ended.size, 1)
 
     await install()
     await scene.login('brought')
