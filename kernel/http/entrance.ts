@@ -110,15 +110,16 @@ export class Entrance {
     if (!arrival) return done(KernelErrors.identity_required('this request came through no listener of the daemon'))
     arrival.id = request.id
     request.arrival = arrival
-    const { bound } = arrival
+    const { bound, from } = arrival
     this.#watch(arrival, reply.raw)
     const cut = headRefusal(raw)
     if (cut) return done(cut)
-    if (arrival.from.keeper && this.#waits(AUTHENTICATOR, request, reply, done)) return
+    if (from.keeper && this.#waits(AUTHENTICATOR, request, reply, done)) return
     this.#identify(arrival, (unauthorized, known) => {
       // Its plugin may have been replaced since it was routed.
       if (arrival.found.routing !== this.routing) return this.#again(arrival, reply)
-      const refused = unauthorized ?? this.#refusal(arrival)
+      const refused =
+        unauthorized ?? from.keeper?.refusal(arrival, bound?.route) ?? requestRefusal(raw, bound?.route.body)
       if (refused) return done(refused)
       const actor = known ?? (bound?.route.public ? PUBLIC : undefined)
       if (actor) arrival.identify(actor)
@@ -162,11 +163,6 @@ export class Entrance {
     const tell = (answer?: Actor | Fault) => (answer instanceof Fault ? done(answer) : done(undefined, answer))
     if (!authenticate.isUsed()) return keeper.identify(arrival, bound?.route, tell)
     authenticate.askNow([arrival], answer => (answer ? tell(answer) : keeper.identify(arrival, bound?.route, tell)))
-  }
-
-  #refusal(arrival: Arrival): Fault | undefined {
-    const { request, from, bound } = arrival
-    return from.keeper?.refusal(arrival, bound?.route) ?? requestRefusal(request, bound?.route.body)
   }
 
   /** The arrival of an injected request, recognized by its mark. Requests of listeners have an arrival already. */

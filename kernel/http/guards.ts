@@ -38,7 +38,7 @@ export function requestRefusal({ url = '', headers }: IncomingMessage, body?: Ro
   const type = headers['content-type'] ?? ''
   if (!body || isSchema(body)) {
     if (!JSON_TYPE.test(type)) return HttpErrors.unsupported_media_type()
-  } else if (!isOneOf(body.types, type)) {
+  } else if (!body.types.includes(type) && !isOneOf(body.types, type)) {
     return HttpErrors.unsupported_media_type(`send one of these content types: ${body.types.join(', ')}`)
   }
   const encoding = headers['content-encoding'] ?? 'identity'

@@ -10,6 +10,7 @@ import type { Actor, Party } from '../contract/record.js'
 import { type Door, isSchema, type Route } from '../contract/route.js'
 import { issueText } from '../kit/issue-text.js'
 import { HALVES, wellFormed } from '../kit/text.js'
+import type { Call } from './admission.js'
 import { HttpErrors } from './errors.js'
 import type { Doorkeeper, Upgrade } from './listeners.js'
 import type { Found } from './routing.js'
@@ -63,7 +64,8 @@ export class Arrival implements Identified {
   }
 
   identify(actor: Actor): void {
-    this.#actor = actor.cause === this.id ? actor : { ...actor, cause: this.id }
+    // Faster than a spread, which adds a member to its copy by a slow path.
+    this.#actor = actor.cause === this.id ? actor : Object.assign({}, actor, { cause: this.id })
   }
 
   actFor(onBehalfOf: Party): void {
@@ -166,23 +168,30 @@ function limited(request: IncomingMessage, limit: number): Readable {
   return request.pipe(body)
 }
 
-/** The decoded parts of a request. */
-interface Decoded {
-  readonly query: unknown
-  readonly body: unknown
-  readonly headers: Readonly<Record<string, string | undefined>>
+const callOf = Symbol('call')
+/** One accessor for all requests: a closure for each would also make a hidden class for each, which costs more than all the rest. */
+const SIGNAL = { enumerable: true, get: signalOf }
+function signalOf(this: { readonly [callOf]: Call }) {
+  return this[callOf].signal
 }
 
-/** Makes the decoder of a route. The first of repeated headers counts. The decoder throws the refusal. */
-export function decoderOf(route: Route): (request: FastifyRequest) => Decoded {
-  const query = queryDecoder(route)
-  const body = bodyDecoder(route)
+/** Makes what the handler of a route is called with. The first of repeated headers counts. Throws the refusal. */
+export function decoderOf(route: Route) {
+  const decodeQuery = queryDecoder(route)
+  const decodeBody = bodyDecoder(route)
   const names = Object.keys(route.headers ?? {}).map(name => name.toLowerCase())
-  return request => ({
-    query: query(request.query),
-    body: body(request.body),
-    headers: Object.fromEntries(names.map(name => [name, [request.headers[name]].flat()[0]])),
-  })
+  return (request: FastifyRequest, call: Call) => {
+    const { actor, door, id, found } = request.arrival
+    const query = decodeQuery(request.query)
+    const body = decodeBody(request.body)
+    const headers: Record<string, string | undefined> = {}
+    for (const name of names) {
+      const value = request.headers[name]
+      if (value !== undefined) headers[name] = Array.isArray(value) ? value[0] : value
+    }
+    const input = { params: found.params, query, body, headers, actor, door, id, [callOf]: call }
+    return Object.defineProperty(input, 'signal', SIGNAL)
+  }
 }
 
 /** Unknown parameters are refused: a misspelt filter must not select everything. */

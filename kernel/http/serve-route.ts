@@ -5,7 +5,6 @@ import { turn } from '../clock.js'
 import type { Awaitable } from '../contract/basics.js'
 import type { BoundRoute } from '../contract/bound.js'
 import { faultOf, KernelErrors } from '../contract/errors.js'
-import type { Asked } from '../contract/kernel-hooks.js'
 import { type Bytes, isSchema, JsonText, type Route, type SocketReply, type StreamReply } from '../contract/route.js'
 import type { Call } from './admission.js'
 import type { Carry } from './carrier.js'
@@ -86,17 +85,8 @@ export function serveRoute(bound: BoundRoute, context: PipelineContext) {
         const asks = streams && { bound, arrival, response: reply.raw }
         const carry = asks ? entrance.carrier?.enter(asks) : undefined
         if (body) call.signal.addEventListener('abort', () => body.destroy(call.reason))
-        const input = {
-          params: arrival.found.params,
-          ...decoded(request),
-          actor: arrival.actor,
-          door: arrival.door,
-          id: request.id,
-          get signal() {
-            return call.signal
-          },
-        }
-        const working = arrival.call(() => route.handle(service, input as never), input as Asked)
+        const input = decoded(request, call)
+        const working = arrival.call(() => route.handle(service, input as never), input)
         const answer = await call.orLeaving(working as Awaitable<Reply>)
         if (body?.errored) throw body.errored
         if (!answer) throw new TypeError('the handler returned no reply: return ok(body) or noContent()')
