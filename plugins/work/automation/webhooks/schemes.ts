@@ -33,8 +33,8 @@ export interface Signed {
 export interface Incoming {
   readonly headers: Headers
   readonly body: Buffer
-  /** Members of the body. */
-  readonly members: Readonly<Record<string, unknown>>
+  /** Members of the body, which few schemes need. */
+  readonly members: () => Readonly<Record<string, unknown>>
   readonly now: number
   /** The trigger accepts a repeated body under a new delivery ID. */
   readonly allowRepeat: boolean
@@ -72,7 +72,7 @@ export function readSigned(scheme: Scheme, incoming: Incoming): Signed {
     scheme.form === 'pairs'
       ? createHash('sha256').update(before).update(body).digest('hex')
       : boundedKey(candidates[0] ?? '', `the header ${names.signature}`)
-  const repeated = scheme.idMember === undefined ? undefined : members[scheme.idMember]
+  const repeated = scheme.idMember === undefined ? undefined : members()[scheme.idMember]
   const until = { signature: now + REMEMBERED_MS, timestamp: (at ?? now) + freshMs }
   const base = { signatures: candidates, expected, at, freshMs, data }
   if (scheme.needsId && id !== undefined) return { ...base, keys: [id], until: until.timestamp }
@@ -182,7 +182,7 @@ function pairsOf(header: string): { seconds: number; signatures: string[] } {
 
 function timeOf(members: Incoming['members'], name: string | undefined): number | undefined {
   if (name === undefined) return undefined
-  const at = members[name]
+  const at = members()[name]
   if (typeof at !== 'number' || !Number.isSafeInteger(at))
     throw AutomationErrors.webhook_headers_invalid(`the body has no ${name} in milliseconds`)
   return at

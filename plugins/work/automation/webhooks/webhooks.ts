@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { History } from '../../../../kernel/kit/history.js'
 import { TokenBucket } from '../../../../kernel/kit/rate.js'
@@ -32,6 +32,9 @@ const PRUNED_EVERY = 100
 const SWEPT_MS = 1000
 /** Webhooks whose secret doctor looks at. */
 const CHECKED = 100
+/** Refusals that anybody can cause at any rate, made once: the stack of an error costs as much as reading the stored key. */
+const FORGED = AutomationErrors.webhook_signature_invalid()
+const REPLAYED = AutomationErrors.webhook_replayed()
 
 export const deliveryTable = `CREATE TABLE automation_webhook_delivery (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, trigger_id TEXT NOT NULL, key TEXT NOT NULL, until INTEGER NOT NULL,
@@ -113,27 +116,33 @@ export class Webhooks {
   async #take(trigger: TriggerRecord, delivery: Delivery): Promise<Accepted | undefined> {
     const now = this.kernel.clock.now()
     const { headers, body } = delivery
-    const scheme = schemes.get(trigger.spec.webhook_scheme ?? 'service') as Scheme
-    const members = membersOf(body.toString(), headers['content-type'])
-    const allowRepeat = trigger.spec.webhook_allow_repeat === true
+    const { spec } = trigger
+    const scheme = schemes.get(spec.webhook_scheme ?? 'service') as Scheme
+    let parsed: ReturnType<typeof membersOf> | undefined
+    // Parsed late: most forged and repeated deliveries are refused without.
+    const members = () => {
+      parsed ??= membersOf(body.toString(), headers['content-type'])
+      return parsed
+    }
+    const allowRepeat = spec.webhook_allow_repeat === true
     const signed = readSigned(scheme, { headers, body, members, now, allowRepeat })
-    if (!isSigned(signed, await this.#secret(trigger))) throw AutomationErrors.webhook_signature_invalid()
+    if (!isSigned(signed, await this.#secret(trigger))) throw FORGED
     if (signed.at !== undefined && Math.abs(now - signed.at) > signed.freshMs) throw stale(signed.freshMs)
-    if (isOf(scheme.challenge, members)) return { matched: 0, runs: [], ...challengeOf(scheme, members) }
+    if (scheme.challenge && isOf(scheme.challenge, members()))
+      return { matched: 0, runs: [], ...challengeOf(scheme, members()) }
     if (!this.work.enabled) throw AutomationErrors.automation_disabled()
-    const envelope: Envelope = {
+    const envelope = (): Envelope => ({
       kind: 'webhook',
       source: 'webhook',
       ...placeOf(trigger.scope.id),
-      data: this.#data(trigger, delivery, { ...members, ...signed.data }, signed.at ?? now),
-    }
+      data: this.#data(trigger, delivery, { ...members(), ...signed.data }, signed.at ?? now),
+    })
     // A test delivery starts an agent only if the filter of the trigger includes tests.
-    const isTest = isOf(scheme.test, signed.data) && !(`data.${scheme.test?.member}` in (trigger.spec.filter ?? {}))
-    const keys = signed.keys.map(key => createHash('sha256').update(key).digest('hex'))
-    const fires = !isTest && matches(trigger, envelope)
+    const isTest = isOf(scheme.test, signed.data) && !(`data.${scheme.test?.member}` in (spec.filter ?? {}))
+    const keys = signed.keys.map(key => hash('sha256', key))
+    const fires = !isTest && (!spec.filter || matches(trigger, envelope()))
     // A duplicate is refused by a read: a transaction that is undone would cost as much as a run.
-    if (fires && this.#isKnown(trigger.id, keys, now) && this.#find(delivery)?.id === trigger.id)
-      throw AutomationErrors.webhook_replayed()
+    if (fires && this.#isKnown(trigger.id, keys, now) && this.#find(delivery)?.id === trigger.id) throw REPLAYED
     const refusal = await this.kernel.needs.disk.refusal()
     if (refusal) throw refusal
     await this.kernel.needs.daemon.admit('automation run')
@@ -145,8 +154,8 @@ export class Webhooks {
       this.#once(t, trigger.id, keys, signed.until)
       const id = runId(trigger.id, `webhook|${keys[0]}|${signed.until}`)
       // The keys had expired and the clock was set back: the run ID still identifies the duplicate.
-      if (!this.work.claims.room(trigger, { triggerId: trigger.id }, id)) throw AutomationErrors.webhook_replayed()
-      const { prompt, skip } = promptOf(trigger, envelope, 1)
+      if (!this.work.claims.room(trigger, { triggerId: trigger.id }, id)) throw REPLAYED
+      const { prompt, skip } = promptOf(trigger, envelope(), 1)
       const { actor, cause } = delivery
       const metadata = { activation: 'webhook' }
       const fire = { id, prompt, skip, actor, cause, depth: 1, metadata, hasRoom: true }
@@ -240,7 +249,7 @@ export class Webhooks {
          ON CONFLICT (trigger_id, key) DO NOTHING`,
         [trigger, key, until],
       )
-      if (changes === 0) throw AutomationErrors.webhook_replayed()
+      if (changes === 0) throw REPLAYED
     }
     // Pruning scans all kept keys.
     if (this.#pruning.due(trigger)) this.#history.prune(t, { trigger_id: trigger }, { newest: REMEMBERED })
