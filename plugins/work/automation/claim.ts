@@ -229,7 +229,8 @@ export class Claims {
    */
   room(definition: DefinitionRecord, of: RunOf, run?: string): boolean {
     const book = this.#book(definition, of, run)
-    if (book.openCount() >= this.limits.maxConcurrent) throw AutomationErrors.concurrency_limit()
+    if (book.openCount(this.limits.maxConcurrent) >= this.limits.maxConcurrent)
+      throw AutomationErrors.concurrency_limit()
     const now = this.kernel.clock.now()
     const limit = limitOf(definition.spec, of, now, this.limits, book)
     if (limit.freeAt === undefined) return !book.isKnown

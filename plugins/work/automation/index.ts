@@ -28,7 +28,15 @@ import { triggerOverlayTable } from './overlays.js'
 import { leftTable } from './runs/left-sessions.js'
 import { runRoutes } from './runs/routes.js'
 import { placeTable } from './runs/run-place.js'
-import { deliveryColumns, runTable, slotIndex, taskColumns, triggerColumns, waitColumn } from './runs/run-row.js'
+import {
+  deliveryColumns,
+  fewerIndexes,
+  runTable,
+  slotIndex,
+  taskColumns,
+  triggerColumns,
+  waitColumn,
+} from './runs/run-tables.js'
 import type { AutomationService } from './service.js'
 import { AutomationSettings } from './settings.js'
 import { simulationRoutes } from './simulate/routes.js'
@@ -75,6 +83,7 @@ export default definePlugin({
     { id: 'kept-zone', sql: keptZoneTable },
     { id: '014-archive', sql: archivedTables },
     { id: 'slots', sql: slotIndex },
+    { id: 'fewer-run-indexes', sql: fewerIndexes },
   ],
   owned: [
     { by: Workspaces, table: 'automation_place', column: 'workspace_id' },

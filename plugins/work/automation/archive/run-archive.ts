@@ -5,7 +5,7 @@ import { AutomationErrors } from '../api.js'
 import type { K } from '../needs.js'
 import type { LeftSessions } from '../runs/left-sessions.js'
 import { queryRuns, type RunFilter } from '../runs/run-query.js'
-import { isFinal, type RunRow, runs } from '../runs/run-row.js'
+import { isFinal, isOf, OF_JOBS, type RunRow, runs } from '../runs/run-row.js'
 import { KEPT_MS, KEPT_RUNS } from '../runs/runs.js'
 import { archivedRuns, SEGMENT_TABLES } from './table.js'
 
@@ -139,7 +139,7 @@ export class RunArchive {
 
   /** Jobs with more runs than always stay, ordered by ID. */
   #jobs(after: string): string[] {
-    const sql = `SELECT job_id FROM automation_run WHERE job_id > ? GROUP BY job_id HAVING count(*) > ${LATEST}
+    const sql = `SELECT job_id FROM automation_run WHERE job_id > ? AND ${OF_JOBS} GROUP BY job_id HAVING count(*) > ${LATEST}
       ORDER BY job_id LIMIT ${MOST_JOBS}`
     return this.kernel.db.rows(sql, [after]).map(([id]) => String(id))
   }
@@ -154,11 +154,11 @@ export class RunArchive {
   /** Moves a batch of runs of a job; resolves to their number. */
   async #move(job: string, before: number): Promise<number> {
     const { db } = this.kernel
-    const latest = `SELECT seq FROM automation_run WHERE job_id = ?1 AND status <> 'canceled'
+    const latest = `SELECT seq FROM automation_run WHERE ${isOf('job_id', '?1')} AND status <> 'canceled'
       ORDER BY seq DESC LIMIT 1 OFFSET ${LATEST - 1}`
     const rows = runs.query(
       db,
-      `WHERE job_id = ?1 AND seq < (${latest}) AND started_at < ?2 AND trigger_id IS NULL
+      `WHERE ${isOf('job_id', '?1')} AND seq < (${latest}) AND started_at < ?2 AND trigger_id IS NULL
          AND status NOT IN ('scheduled', 'running') ORDER BY seq LIMIT ${MOST_RUNS}`,
       [job, before],
     )
@@ -187,7 +187,7 @@ export class RunArchive {
   /** Removes a batch of expired runs of a job with their sessions; resolves to their number. */
   async #remove(job: string): Promise<number> {
     const { db, clock } = this.kernel
-    const [inCatalog] = db.row('SELECT count(*) FROM automation_run WHERE job_id = ?', [job]) ?? []
+    const [inCatalog] = db.row(`SELECT count(*) FROM automation_run WHERE ${isOf('job_id')}`, [job]) ?? []
     const parts = this.#parts(job).toReversed()
     const archived = parts.reduce((sum, { runs }) => sum + runs, 0)
     const kept = this.options.window(job) === undefined ? 0 : KEPT_RUNS

@@ -1,5 +1,5 @@
 import type { Db } from '../../../../kernel/plugin.js'
-import type { RunRow } from './run-row.js'
+import { isOf, type RunRow } from './run-row.js'
 
 /** Runs that appear in doctor items. */
 export class NoteworthyRuns {
@@ -11,7 +11,7 @@ export class NoteworthyRuns {
       `SELECT r.* FROM automation_run r WHERE r.status = 'failed'
          AND EXISTS (SELECT 1 FROM automation_cursor WHERE job = r.job_id)
          AND NOT EXISTS
-           (SELECT 1 FROM automation_run WHERE job_id = r.job_id AND seq > r.seq AND status <> 'canceled')
+           (SELECT 1 FROM automation_run WHERE ${isOf('job_id', 'r.job_id')} AND seq > r.seq AND status <> 'canceled')
        ORDER BY r.seq DESC LIMIT +?`,
       [limit],
     )

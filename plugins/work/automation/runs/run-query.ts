@@ -1,6 +1,6 @@
 import type { Reads, SqlValue } from '../../../../kernel/plugin.js'
 import type { RunStatus } from '../api.js'
-import { type RunRow, runs } from './run-row.js'
+import { isOf, type RunRow, runs } from './run-row.js'
 
 /** The filter of a run list. */
 export interface RunFilter {
@@ -21,7 +21,7 @@ export interface RunFilter {
 export function queryRuns(reads: Reads, filter: RunFilter): RunRow[] {
   const { jobId, triggerId, status, since, until, workspace, beforeSeq, limit } = filter
   const conditions: [string, SqlValue | undefined][] = [
-    ['job_id = ?', jobId],
+    [isOf('job_id'), jobId],
     ['trigger_id = ?', triggerId],
     // Failed runs have a partial index, which SQLite only uses when the status is a literal.
     [status === 'failed' ? "status = 'failed' AND ? IS NOT NULL" : 'status = ?', status],

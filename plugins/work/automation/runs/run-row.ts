@@ -60,43 +60,16 @@ export type RunOf = { readonly jobId: string } | { readonly triggerId: string }
 export const runOf = ({ job_id: jobId, trigger_id: triggerId }: Pick<RunRow, 'job_id' | 'trigger_id'>): RunOf =>
   triggerId === null ? { jobId } : { triggerId }
 
+/** Only runs of jobs are in the indexes by job, and SQLite uses a partial index only where its condition is repeated. */
+export const OF_JOBS = "job_id > ''"
+
 /** The column and id that select the runs of a definition. */
 export const columnOf = (of: RunOf): ['job_id' | 'trigger_id', string] =>
   'jobId' in of ? ['job_id', of.jobId] : ['trigger_id', of.triggerId]
 
-export const runTable = `CREATE TABLE automation_run (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, job_id TEXT NOT NULL, status TEXT NOT NULL,
-    attempt INTEGER NOT NULL, fire_id TEXT, scheduled_at INTEGER, started_at INTEGER NOT NULL, ended_at INTEGER,
-    session_id TEXT, error TEXT, metadata TEXT, scope TEXT, event TEXT NOT NULL
-  ) STRICT;
-  CREATE INDEX automation_run_job ON automation_run (job_id, seq);
-  CREATE INDEX automation_run_time ON automation_run (job_id, started_at);
-  CREATE INDEX automation_run_open ON automation_run (job_id) WHERE status IN ('scheduled', 'running');`
-
-export const deliveryColumns = `ALTER TABLE automation_run ADD COLUMN delivery_error TEXT;
-  ALTER TABLE automation_run ADD COLUMN delivery_error_at INTEGER;`
-
-/** Columns for runs of triggers, whose `job_id` is empty. */
-export const triggerColumns = `ALTER TABLE automation_run ADD COLUMN trigger_id TEXT;
-  ALTER TABLE automation_run ADD COLUMN prompt TEXT;
-  ALTER TABLE automation_run ADD COLUMN depth INTEGER NOT NULL DEFAULT 0;
-  CREATE INDEX automation_run_trigger ON automation_run (trigger_id, seq) WHERE trigger_id IS NOT NULL;
-  CREATE INDEX automation_run_trigger_time ON automation_run (trigger_id, started_at) WHERE trigger_id IS NOT NULL;
-  CREATE INDEX automation_run_session ON automation_run (session_id) WHERE session_id IS NOT NULL;`
-
-/** Occurrences that wait for a slot, in the order in which they were due. */
-export const waitColumn = `ALTER TABLE automation_run ADD COLUMN wait_until INTEGER;
-  CREATE INDEX automation_run_waiting ON automation_run (scheduled_at, seq) WHERE wait_until IS NOT NULL;`
-
-/**
- * Each claim counts the runs that have a slot, from the index alone: a rush of jobs has a thousand rows. The index contains the
- * status, because SQLite checks it although the index has the same condition.
- */
-export const slotIndex = `CREATE INDEX automation_run_slots ON automation_run (wait_until, status)
-  WHERE status IN ('scheduled', 'running');`
-
-export const taskColumns = `ALTER TABLE automation_run ADD COLUMN task_id TEXT;
-  ALTER TABLE automation_run ADD COLUMN task_run_id TEXT;`
+/** A condition with one parameter, the id, that selects the runs of a definition. */
+export const isOf = (column: 'job_id' | 'trigger_id', id = '?'): string =>
+  column === 'job_id' ? `job_id = ${id} AND ${OF_JOBS}` : `trigger_id = ${id}`
 
 /** Columns of a new run; `seq` is assigned by the database. */
 const INSERTED = runs.shape.flatMap(({ name }) => (name === 'seq' ? [] : [name as Exclude<keyof RunRow, 'seq'>]))

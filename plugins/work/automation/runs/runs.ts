@@ -11,6 +11,7 @@ import {
   columnOf,
   INSERT_RUN,
   isFinal,
+  isOf,
   mergedMetadata,
   RUN_TRANSITIONS,
   type RunOf,
@@ -36,11 +37,11 @@ export const OPEN_COUNT =
 /** Prune once per this many ended runs of a definition, so up to that many more than {@link KEPT_RUNS} may exist. */
 const PRUNED_EVERY = 32
 
-/** {@link RunStore.openCount}, {@link RunStore.counted} and whether a run of a trigger exists. */
-const countsSql = (column: string) => `SELECT count(*), min(started_at), (${OPEN_COUNT}),
+/** {@link RunStore.counted} and whether a run of a trigger exists. */
+const countsSql = (column: 'job_id' | 'trigger_id') => `SELECT count(*), min(started_at),
     EXISTS (SELECT 1 FROM automation_run WHERE id = ?)
   FROM automation_run
-  WHERE ${column} = ? AND started_at > ? AND started_at <= ? AND status <> 'canceled' AND wait_until IS NULL`
+  WHERE ${isOf(column)} AND started_at > ? AND started_at <= ? AND status <> 'canceled' AND wait_until IS NULL`
 
 /** A run changed after it was read. */
 export class RunChanged extends Error {}
@@ -118,12 +119,12 @@ export class RunStore implements RunBook {
     this.#mostOpen++
   }
 
-  /** The counts that limit a claim, by one statement. `isKnown`: the run is in the catalog, where all runs of triggers stay. */
+  /** The counts that limit a claim. `isKnown`: the run is in the catalog, where all runs of triggers stay. */
   claimed(of: RunOf, window: number, now: number, run = ''): SlotBook & { readonly isKnown: boolean } {
     const [column, id] = columnOf(of)
     const row = this.kernel.db.row(countsSql(column), [run, id, now - window, now])
-    const [count = 0, oldest = 0, open = 0, isKnown = 0] = (row ?? []).map(Number)
-    return { counted: () => ({ count, oldest }), openCount: () => open, isKnown: isKnown === 1 }
+    const [count = 0, oldest = 0, isKnown = 0] = (row ?? []).map(Number)
+    return { counted: () => ({ count, oldest }), openCount: enough => this.openCount(enough), isKnown: isKnown === 1 }
   }
 
   waitingCount(): number {
@@ -141,7 +142,7 @@ export class RunStore implements RunBook {
     // Runs in the future exist when the clock was set back; they must not block the definition until then.
     const row = this.kernel.db.row(
       `SELECT count(*), min(started_at) FROM automation_run
-       WHERE ${column} = ? AND started_at > ? AND started_at <= ? AND status <> 'canceled' AND wait_until IS NULL`,
+       WHERE ${isOf(column)} AND started_at > ? AND started_at <= ? AND status <> 'canceled' AND wait_until IS NULL`,
       [id, now - window, now],
     )
     return { count: Number(row?.[0] ?? 0), oldest: Number(row?.[1] ?? 0) }
@@ -151,7 +152,7 @@ export class RunStore implements RunBook {
   started(of: RunOf, window: number, now: number): number[] {
     const [column, id] = columnOf(of)
     const sql = `SELECT started_at FROM automation_run
-      WHERE ${column} = ? AND started_at > ? AND started_at <= ? AND status <> 'canceled' AND wait_until IS NULL
+      WHERE ${isOf(column)} AND started_at > ? AND started_at <= ? AND status <> 'canceled' AND wait_until IS NULL
       ORDER BY started_at`
     return this.kernel.db.rows(sql, [id, now - window, now]).map(([at]) => Number(at))
   }
@@ -164,7 +165,7 @@ export class RunStore implements RunBook {
   /** Usual duration of a run in milliseconds: the median of the latest completed runs. */
   usualMs(of: RunOf): number | undefined {
     const [column, id] = columnOf(of)
-    const sql = `SELECT ended_at - started_at FROM automation_run WHERE ${column} = ? AND status = 'completed'
+    const sql = `SELECT ended_at - started_at FROM automation_run WHERE ${isOf(column)} AND status = 'completed'
       AND ended_at >= started_at ORDER BY seq DESC LIMIT 20`
     const took = this.kernel.db.rows(sql, [id]).map(([ms]) => Number(ms))
     return took.toSorted((a, b) => a - b)[took.length >> 1]
@@ -299,7 +300,7 @@ export class RunStore implements RunBook {
   /** Removes the ended runs of a deleted definition once they are old enough, including the newest ones. */
   forget(t: Tx, of: RunOf): void {
     const [column, id] = columnOf(of)
-    const where = `seq IN (SELECT seq FROM automation_run WHERE ${column} = ?1 AND (${KEPT_TIME}) < ?2 LIMIT ${FORGOTTEN})`
+    const where = `seq IN (SELECT seq FROM automation_run WHERE ${isOf(column, '?1')} AND (${KEPT_TIME}) < ?2 LIMIT ${FORGOTTEN})`
     const params = [id, this.kernel.clock.now() - KEPT_MS]
     this.left?.note(t, where, params)
     t.run(`DELETE FROM automation_run WHERE ${where}`, params)
@@ -309,8 +310,8 @@ export class RunStore implements RunBook {
     const [column, id] = columnOf(of)
     // Pruning scans all kept runs of the definition.
     if (!this.#pruning.due(id)) return
-    const beyond = `SELECT seq FROM automation_run WHERE ${column} = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ${KEPT_RUNS}`
-    const where = `${column} = ?1 AND seq <= (${beyond}) AND (${KEPT_TIME}) < ?2`
+    const beyond = `SELECT seq FROM automation_run WHERE ${isOf(column, '?1')} ORDER BY seq DESC LIMIT 1 OFFSET ${KEPT_RUNS}`
+    const where = `${isOf(column, '?1')} AND seq <= (${beyond}) AND (${KEPT_TIME}) < ?2`
     const params = [id, this.kernel.clock.now() - KEPT_MS]
     this.left?.note(t, where, params)
     t.run(`DELETE FROM automation_run WHERE ${where}`, params)

@@ -7,16 +7,16 @@ import type { RunStatus } from '../../../../plugins/work/automation/api.js'
 import { RunCreated, RunEnded, RunStarted } from '../../../../plugins/work/automation/api.js'
 import { lifecycleCommand } from '../../../../plugins/work/automation/lifecycle-command.js'
 import { Pace } from '../../../../plugins/work/automation/pace.js'
+import { isFinal, isOf, RUN_TRANSITIONS } from '../../../../plugins/work/automation/runs/run-row.js'
 import {
   deliveryColumns,
-  isFinal,
-  RUN_TRANSITIONS,
+  fewerIndexes,
   runTable,
   slotIndex,
   taskColumns,
   triggerColumns,
   waitColumn,
-} from '../../../../plugins/work/automation/runs/run-row.js'
+} from '../../../../plugins/work/automation/runs/run-tables.js'
 import { OPEN_COUNT, RunStore } from '../../../../plugins/work/automation/runs/runs.js'
 import {
   decide,
@@ -31,16 +31,30 @@ import { boot } from '../../../harness/kernel.js'
 const HOUR = 3_600_000
 const utc = (text: string) => Date.parse(text)
 
-test('runs with a slot are counted in an index, without their rows', async () => {
+test('runs are counted and listed by indexes, and runs of triggers are not in those of jobs', async () => {
   interface PlainDatabase {
     run(sql: string): void
     exec(sql: string): readonly { readonly values: readonly (readonly unknown[])[] }[]
   }
   const sqlite: { readonly Database: new () => PlainDatabase } = await createRequire(import.meta.url)('sql.js')()
   const db = new sqlite.Database()
-  for (const sql of [runTable, deliveryColumns, triggerColumns, taskColumns, waitColumn, slotIndex]) db.run(sql)
-  const plan = (db.exec(`EXPLAIN QUERY PLAN ${OPEN_COUNT}`)[0]?.values ?? []).map(row => String(row[3]))
-  assert.equal(plan, ['SEARCH automation_run USING COVERING INDEX automation_run_slots (wait_until=? AND status=?)'])
+  const tables = [runTable, deliveryColumns, triggerColumns, taskColumns, waitColumn, slotIndex, fewerIndexes]
+  for (const sql of tables) db.run(sql)
+  const planOf = (sql: string) =>
+    (db.exec(`EXPLAIN QUERY PLAN ${sql}`)[0]?.values ?? []).map(row => String(row[3])).join('; ')
+  const where = (condition: string) => planOf(`SELECT * FROM automation_run WHERE ${condition}`)
+  assert.is(planOf(OPEN_COUNT), 'SCAN automation_run USING COVERING INDEX automation_run_taken')
+  const open = "job_id = ? AND status IN ('scheduled', 'running')"
+  assert.is(where(open), 'SEARCH automation_run USING INDEX automation_run_taken (job_id=?)')
+  for (const [column, name] of [
+    ['job_id', 'of_job'],
+    ['trigger_id', 'trigger'],
+  ] as const) {
+    const list = where(`${isOf(column)} AND seq < ? ORDER BY seq DESC LIMIT +?`)
+    assert.is(list, `SEARCH automation_run USING INDEX automation_run_${name} (${column}=? AND seq<?)`)
+    const since = where(`${isOf(column)} AND started_at > ? AND started_at <= ?`)
+    assert.match(since, `USING INDEX automation_run_${name}_time (${column}=? AND started_at>? AND started_at<?)`)
+  }
 })
 
 test('cron follows the wall clock of its time zone over both DST changes', () => {
