@@ -110,10 +110,15 @@ export class ApplyLog {
     return { id, written }
   }
 
+  /**
+   * Records the outcome. The reply of a request waits until everything written before it is on the disk, so this resolves once the
+   * row is written: the audit entry of the request then shares its sync. A write that is refused or held back is waited for.
+   */
   async end(id: string, { status, next, generation, active, desired, diagnostics = [] }: Ending): Promise<void> {
     const now = this.kernel.clock.now()
     const from = Object.entries(transitions).flatMap(([state, to]) => (to.includes(status) ? [state] : []))
-    await this.kernel.db.tx(t =>
+    let isWritten = false
+    const durable = this.kernel.db.tx(t => {
       t.run(
         `UPDATE settings_apply SET status = ?, next_action = ?, generation = ?, active = ?, desired = coalesce(?, desired),
          diagnostics = ?, applied_at = ?, updated_at = ?
@@ -130,8 +135,11 @@ export class ApplyLog {
           id,
           ...from,
         ],
-      ),
-    )
+      )
+      isWritten = true
+    })
+    durable.catch(() => {}) // the reply fails by the same error
+    if (!isWritten) await durable
   }
 
   /** The newest record, in any state. */
