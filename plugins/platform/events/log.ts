@@ -136,7 +136,8 @@ export class EventLog {
   /** See {@link EventsApi.emitAll}. @param by options for which an emission may have others */
   emitAll(t: Tx, emissions: readonly Emission[], by?: EmitOptions): Emitted[] {
     const events = emissions.map(one => this.#eventOf(one, by))
-    const params = events.flatMap(({ row }) => Object.values(row))
+    const params: (string | number | null)[] = []
+    for (const { row } of events) params.push(...Object.values(row))
     const rows = this.kernel.db.within(t).rows(`${INSERT}${VALUES.repeat(events.length - 1)} RETURNING seq`, params)
     // Positions ascend in the order of the values; SQLite does not promise that for the rows that it returns.
     const seqs = rows.map(([seq]) => Number(seq)).sort((a, b) => a - b)
