@@ -15,6 +15,10 @@ interface Posting {
 export class SearchIndex {
   readonly #words = new Map<string, Posting[]>()
   readonly #sorted: readonly string[]
+  /** By position. Kept between searches: maps made for each were a megabyte of garbage, and every fifteenth search collected it. */
+  readonly #scores: Float64Array
+  readonly #best: Float64Array
+  readonly #hits: Uint8Array
 
   constructor(private readonly tools: readonly OfferedTool[]) {
     for (const [at, { descriptor }] of tools.entries()) {
@@ -33,24 +37,35 @@ export class SearchIndex {
       }
     }
     this.#sorted = [...this.#words.keys()].sort()
+    this.#scores = new Float64Array(tools.length)
+    this.#best = new Float64Array(tools.length)
+    this.#hits = new Uint8Array(tools.length)
   }
 
   /** Positions in the list of tools, best first; more matched words rank higher. */
   find(query: string): number[] {
-    const scores = new Map<number, { hits: number; score: number }>()
+    const [scores, hits, best] = [this.#scores.fill(0), this.#hits.fill(0), this.#best]
+    const found: number[] = []
     for (const wanted of new Set(wordsOf(clip(query, MAX_QUERY)).slice(0, MAX_WORDS))) {
-      const best = new Map<number, number>()
+      const matched: number[] = []
+      best.fill(0)
       for (const word of this.#beginningWith(wanted)) {
         const postings = this.#words.get(word) ?? []
         const rarity = Math.log(1 + this.tools.length / postings.length) * (word === wanted ? 1 : 0.5)
-        for (const { at, weight } of postings) best.set(at, Math.max(best.get(at) ?? 0, weight * rarity))
+        for (const { at, weight } of postings) {
+          const before = best[at] as number
+          if (before === 0) matched.push(at)
+          best[at] = Math.max(before, weight * rarity)
+        }
       }
-      for (const [at, score] of best) {
-        const known = scores.get(at) ?? { hits: 0, score: 0 }
-        scores.set(at, { hits: known.hits + 1, score: known.score + score })
+      for (const at of matched) {
+        if (hits[at] === 0) found.push(at)
+        ;(hits[at] as number)++
+        ;(scores[at] as number) += best[at] as number
       }
     }
-    return [...scores].sort(([a, x], [b, y]) => y.hits - x.hits || y.score - x.score || a - b).map(([at]) => at)
+    const of = (numbers: Float64Array | Uint8Array, at: number) => numbers[at] as number
+    return found.sort((a, b) => of(hits, b) - of(hits, a) || of(scores, b) - of(scores, a) || a - b)
   }
 
   *#beginningWith(wanted: string): Generator<string> {
