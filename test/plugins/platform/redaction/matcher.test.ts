@@ -160,6 +160,14 @@ test('text around a value stays', () => {
   assert.is(matcher.replace('battery staple'), '[redacted:a____b]', 'a name brings no line of its own')
 })
 
+test('values in long texts are replaced, and similar ones of other characters stay', () => {
+  // The characters of the second value have the lower bytes of the first.
+  const [value, similar] = ['ABCDEFGHIJKL', 'ŁłŃńŅņŇňŉŊŋŌ']
+  const text = 'é'.repeat(100_000)
+  assert.is(matcherOf(value).replace(`${text}${similar}${value}${text}`), `${text}${similar}[redacted]${text}`)
+  assert.is(matcherOf(similar).replace(`${text}${value}${similar}${text}`), `${text}${value}[redacted]${text}`)
+})
+
 test('overlapping and nested values are replaced completely', () => {
   const matcher = new SecretMatcher()
   const end = matcher.add('abcdefghij', { name: 'long' })
