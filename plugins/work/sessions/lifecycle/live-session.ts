@@ -1,4 +1,4 @@
-import { messageOf, type Tx, within } from '../../../../kernel/plugin.js'
+import { messageOf, turn as nextTurn, type Tx, within } from '../../../../kernel/plugin.js'
 import { AgentFailure, isProcessFailure } from '../../acp/api.js'
 import { AgentBinding, type BindingOwner } from '../agent/binding.js'
 import { type Launch, planLaunch } from '../agent/launch.js'
@@ -92,9 +92,10 @@ export class LiveSession implements BindingOwner {
     const turn = this.#reserve(request)
     try {
       const planned = await this.#prepare()
-      // A refusal is thrown at once. The agent starts while the prompt is being written, but gets the prompt only afterwards.
+      // A refusal is thrown at once. The agent starts while the prompt is being written, but gets the prompt only afterwards. The
+      // writes begin with the next turn of the event loop, and nothing else delays them.
       const opening = Promise.all([this.#change({}, request.begins), turn.open()]).then(() => {})
-      await Promise.race([opening, undefined])
+      await Promise.race([opening, nextTurn()])
       const ended = this.#execute(turn, planned, opening).finally(() => this.#release(turn))
       const outcome = ended.then(one => one.written.then(() => one.outcome))
       // A disk failure reaches the caller through `opening`.
