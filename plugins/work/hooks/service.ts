@@ -190,7 +190,8 @@ export class HooksService implements HooksApi {
     fixed?: Fixed,
   ): Promise<Dispatched | undefined> {
     const { workspaces } = this.kernel.needs
-    if (session.state !== 'stopped') await this.#brought.meet(session, workspaces.get(session.workspaceId))
+    if (session.state !== 'stopped' && !this.#brought.knows(session.id))
+      await this.#brought.meet(session, workspaces.get(session.workspaceId))
     if (!this.has(event, session.id)) return undefined
     return this.dispatch(event, { ...whomOf(session), fixed }, { ...this.about(session), ...more })
   }

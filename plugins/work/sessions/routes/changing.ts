@@ -82,13 +82,14 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
     headers: { 'Idempotency-Key': { required: false }, Accept: { required: false } },
     replies: { 200: schemas.PromptReply, 202: schemas.PromptReply },
     frames: schemas.UiStreamFrame,
-    handle: async (service, { params, body, headers, actor, signal }) => {
+    handle: async (service, input) => {
+      const { params, body, headers, actor } = input
       const row = service.find(params.session_id, params.workspace_id)
       const key = body.idempotency_key ?? headers['idempotency-key']
       const request = { ...body, ...(key !== undefined && { idempotency_key: key }) }
       const submit = () => service.prompting.submit(row.id, request, actor, { onBehalfOf: body.on_behalf_of })
       if (!headers.accept?.includes('text/event-stream')) return answered(await submit())
-      const { answer, frames } = await promptStream(service.context, row, submit, signal)
+      const { answer, frames } = await promptStream(service.context, row, submit, input.signal)
       return frames ? streamed(frames, UI_STREAM_HEADERS) : answered(answer)
     },
   }),
