@@ -1,6 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { MarkdownText } from '../../cli/show/markdown.js'
+import { processorMs } from '../harness/processor-time.js'
 
 /** The text as it is written when it comes in pieces of one size. */
 function shown(text: string, { size = text.length, width = 40, styled = true } = {}): string {
@@ -121,11 +122,7 @@ test('tables, links and emphasis are the same however the text is split into chu
 })
 
 test('a hostile text takes time proportional to its length', () => {
-  const time = (text: string) => {
-    const startedAt = performance.now()
-    shown(text)
-    return performance.now() - startedAt
-  }
+  const time = (text: string) => processorMs(() => shown(text))
   for (const piece of ['[', '*a', '_b ', '[x](', '|', '| a\n']) {
     time(piece.repeat(2000))
     const small = Math.max(5, time(piece.repeat(5000)))
