@@ -2,23 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash, createHmac, pbkdf2Sync } from 'node:crypto'
 import { once } from 'node:events'
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Certificate } from './certificates.js'
+import { freePort } from './free-port.js'
 
 const STARTS_MS = 20_000
-
-/** A free port of this machine. */
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 /** A chat server in the foreground, in a folder of its own, on a port that it keeps when it starts again. */
 export class ChatServer {

@@ -3,7 +3,8 @@ import { createServer, connect as dial, type Server, type Socket } from 'node:ne
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ImapFlow } from 'imapflow'
-import { ChatServer, freePort } from './chat-servers.js'
+import { ChatServer } from './chat-servers.js'
+import { freePort } from './free-port.js'
 
 /** Mail belongs to this user: dovecot refuses root. */
 const NOBODY = 65534

@@ -5,7 +5,7 @@ import { openGchat } from '../../../packages/bridge-gchat/src/bridge.js'
 import { manifest } from '../../../packages/bridge-gchat/src/manifest.js'
 import { quiet } from '../../../packages/bridge-gchat/src/text.js'
 import { RpcError } from '../../../packages/bridge-kit/src/index.js'
-import { freePort } from '../../harness/chat-servers.js'
+import { freePort } from '../../harness/free-port.js'
 import type { Answer } from '../../harness/http-endpoint.js'
 import { managed, ScriptedDaemon } from '../bridge-kit/scripted-daemon.js'
 import {

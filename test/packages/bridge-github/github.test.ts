@@ -5,7 +5,7 @@ import { openGithub } from '../../../packages/bridge-github/src/bridge.js'
 import { manifest } from '../../../packages/bridge-github/src/manifest.js'
 import { bodyOf, mentions } from '../../../packages/bridge-github/src/text.js'
 import { isHmac, RpcError } from '../../../packages/bridge-kit/src/index.js'
-import { freePort } from '../../harness/chat-servers.js'
+import { freePort } from '../../harness/free-port.js'
 import { type Answer, HttpEndpoint, type Received } from '../../harness/http-endpoint.js'
 import { managed, ScriptedDaemon } from '../bridge-kit/scripted-daemon.js'
 

@@ -5,7 +5,7 @@ import { RpcError } from '../../../packages/bridge-kit/src/index.js'
 import { openLinear } from '../../../packages/bridge-linear/src/bridge.js'
 import { commentId, isUuid } from '../../../packages/bridge-linear/src/ids.js'
 import { manifest } from '../../../packages/bridge-linear/src/manifest.js'
-import { freePort } from '../../harness/chat-servers.js'
+import { freePort } from '../../harness/free-port.js'
 import { type Answer, HttpEndpoint, type Received } from '../../harness/http-endpoint.js'
 import { managed, ScriptedDaemon } from '../bridge-kit/scripted-daemon.js'
 

@@ -7,7 +7,7 @@ import { connectorOf } from '../../../packages/bridge-teams/src/config.js'
 import { whereOf } from '../../../packages/bridge-teams/src/files.js'
 import { manifest } from '../../../packages/bridge-teams/src/manifest.js'
 import { heard, quiet } from '../../../packages/bridge-teams/src/text.js'
-import { freePort } from '../../harness/chat-servers.js'
+import { freePort } from '../../harness/free-port.js'
 import { type Answer, HttpEndpoint, type Received } from '../../harness/http-endpoint.js'
 import { managed, ScriptedDaemon } from '../bridge-kit/scripted-daemon.js'
 

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import type { TelegramServer as Emulator } from 'telegram-test-api/lib/telegramServer.js'
-import { freePort } from '../../harness/chat-servers.js'
+import { freePort } from '../../harness/free-port.js'
 
 const { TelegramServer } = createRequire(import.meta.url)('telegram-test-api/lib/telegramServer.js') as {
   TelegramServer: typeof Emulator

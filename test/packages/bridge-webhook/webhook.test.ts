@@ -7,7 +7,7 @@ import { openWebhook } from '../../../packages/bridge-webhook/src/bridge.js'
 import { manifest } from '../../../packages/bridge-webhook/src/manifest.js'
 import { keyOf, signed, verified } from '../../../packages/bridge-webhook/src/signature.js'
 import { label } from '../../fixtures/cases.js'
-import { freePort } from '../../harness/chat-servers.js'
+import { freePort } from '../../harness/free-port.js'
 import { type Answer, HttpEndpoint } from '../../harness/http-endpoint.js'
 import { managed, ScriptedDaemon } from '../bridge-kit/scripted-daemon.js'
 

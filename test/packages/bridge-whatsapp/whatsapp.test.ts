@@ -5,7 +5,7 @@ import { type Delivery, RpcError } from '../../../packages/bridge-kit/src/index.
 import { openWhatsapp } from '../../../packages/bridge-whatsapp/src/bridge.js'
 import { manifest } from '../../../packages/bridge-whatsapp/src/manifest.js'
 import { marked } from '../../../packages/bridge-whatsapp/src/text.js'
-import { freePort } from '../../harness/chat-servers.js'
+import { freePort } from '../../harness/free-port.js'
 import { type Answer, HttpEndpoint, type Received } from '../../harness/http-endpoint.js'
 import { managed, ScriptedDaemon } from '../bridge-kit/scripted-daemon.js'
 

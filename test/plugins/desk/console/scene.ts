@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
-import { createServer } from 'node:net'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { Installed } from '../../../e2e/installed.js'
+import { freePort } from '../../../harness/free-port.js'
 
 const AGENT = fileURLToPath(new URL('../../../fixtures/acp-agent.mjs', import.meta.url))
 
@@ -30,18 +30,8 @@ export interface Scene {
   close(): Promise<void>
 }
 
-/** A port that stays free, so that a restarted daemon has the address that the browser knows. */
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
-}
-
 export async function openScene(config: object = {}): Promise<Scene> {
+  // A restarted daemon has the address that the browser knows.
   const port = await freePort()
   const at = new Installed({ ...config, http: { port } })
   const head = ['name: echo', 'permissions: approve-reads', `command: '${process.execPath} ${AGENT}'`]

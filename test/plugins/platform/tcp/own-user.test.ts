@@ -25,8 +25,9 @@ import configuration from '../../../../plugins/platform/configuration/index.js'
 import { Tcp, type TcpApi } from '../../../../plugins/platform/tcp/api.js'
 import { tcpWith } from '../../../../plugins/platform/tcp/index.js'
 import { PeerTable } from '../../../../plugins/platform/tcp/peers.js'
+import { freePort } from '../../../harness/free-port.js'
 import { temporaryFolder, withBase } from '../../../harness/kernel.js'
-import { ask, type Doors, openDoors, parseReply, pause, until } from '../../../kernel/http/doors.js'
+import { ask, type Doors, openDoors, parseReply, pause } from '../../../kernel/http/doors.js'
 
 const ME = process.geteuid?.() ?? -1
 const STRANGER = 12_345
@@ -421,15 +422,5 @@ test('the own user needs a token where the system reports no peer user', async (
   if (process.platform !== 'linux') return
   assert.equal(seen(await listens({ trust_own_user: true })), [200, 'on', 'tcp_ok'])
 })
-
-/** A port that nobody uses now. */
-async function freePort(): Promise<number> {
-  const server = net.createServer()
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as net.AddressInfo
-  server.close()
-  await until(() => !server.listening)
-  return port
-}
 
 test.run()

@@ -2,8 +2,9 @@ import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { freePort, NatsServer } from '../../../fixtures/nats-server.js'
+import { NatsServer } from '../../../fixtures/nats-server.js'
 import { openRealm } from '../../../fixtures/network-halves.js'
+import { freePort } from '../../../harness/free-port.js'
 import { HELD } from '../../desk/backup/restored.js'
 
 test('a held home does not connect to the network server until it is confirmed', async () => {

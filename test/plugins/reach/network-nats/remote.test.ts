@@ -5,8 +5,9 @@ import { connect } from '@nats-io/transport-node'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { identityOf, newSecret, signed } from '../../../../plugins/reach/network-nats/proof.js'
-import { freePort, NatsServer } from '../../../fixtures/nats-server.js'
+import { NatsServer } from '../../../fixtures/nats-server.js'
 import { type Half, openHalf, openRealm } from '../../../fixtures/network-halves.js'
+import { freePort } from '../../../harness/free-port.js'
 import { proxyTo } from '../../../proofs/network/ways.js'
 
 let server: NatsServer

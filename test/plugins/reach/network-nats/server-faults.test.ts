@@ -7,9 +7,10 @@ import { jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { freePort, NatsServer } from '../../../fixtures/nats-server.js'
+import { NatsServer } from '../../../fixtures/nats-server.js'
 import { type Half, openRealm } from '../../../fixtures/network-halves.js'
 import { eventually } from '../../../fixtures/session-world.js'
+import { freePort } from '../../../harness/free-port.js'
 
 let halves: Half[] = []
 let servers: NatsServer[] = []

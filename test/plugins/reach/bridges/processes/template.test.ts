@@ -1,21 +1,12 @@
 // timeout: 120s
-import { once } from 'node:events'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { writeExtension } from '../../../../../plugins/delivery/extensions/authoring/init.js'
 import { bridges, extensions, tools, vault } from '../../../../../plugins/index.js'
 import { eventually, openWorld, type World } from '../../../../fixtures/session-world.js'
-
-/** A port that is free now. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  await new Promise(resolve => server.close(resolve))
-  return port
-}
+import { freePort } from '../../../../harness/free-port.js'
 
 /** Somebody at the chat: says lines, and hears what the bot says. */
 async function person(port: number, name: string) {
