@@ -13,6 +13,8 @@ export interface OAuthWorld {
   readonly asked: string[]
   /** Logins that were revoked, each counted once: a client whose time runs out asks again for one that is revoked already. */
   readonly ended: ReadonlySet<string>
+  /** Resolves when no file work and no request to the authorization server is under way. */
+  settled(): Promise<void>
   /** Resolves with the next request of this kind, which is answered a while later. */
   asking(request: string): Promise<void>
   /** Requests of this kind get 503, `invalid_grant` or no answer; undefined: they are served again. */
@@ -23,6 +25,11 @@ export interface OAuthWorld {
   lie(issuer: string | undefined): void
   close(): Promise<void>
 }
+
+/** File work, and requests that have not reached a server. */
+const UNDER_WAY = /^(FSReq|CloseReq|TCPConnect|GetAddrInfo|WriteWrap)/
+/** Turns of the event loop that an answer takes at most from one end to the other, and work between two requests. */
+const QUIET_TURNS = 8
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => unknown
 
@@ -59,6 +66,7 @@ export async function oauthWorld({ ttl = 3600, pages = false } = {}): Promise<OA
   const ended = new Set<string>()
   const failing = new Map<string, Failure>()
   let awaiting: readonly { readonly kind: string; heard(): void }[] = []
+  const unanswered = new Set<ServerResponse>()
   let revoked = 0
   let named: string | undefined
   let resource = ''
@@ -103,6 +111,8 @@ export async function oauthWorld({ ttl = 3600, pages = false } = {}): Promise<OA
     return async (request, response) => {
       const kind = `${request.method} ${request.url?.split('?')[0]}`
       requests.push(kind)
+      unanswered.add(response)
+      response.once('close', () => unanswered.delete(response))
       const awaited = awaiting.filter(one => one.kind === kind)
       for (const { heard } of awaited) heard()
       awaiting = awaiting.filter(one => one.kind !== kind)
@@ -154,6 +164,12 @@ export async function oauthWorld({ ttl = 3600, pages = false } = {}): Promise<OA
     shown,
     asked: requests,
     ended,
+    async settled() {
+      const isOpen = () => [...unanswered].some(({ closed }) => !closed)
+      const isBusy = () => isOpen() || process.getActiveResourcesInfo().some(name => UNDER_WAY.test(name))
+      for (let quiet = 0; quiet < QUIET_TURNS; quiet = isBusy() ? 0 : quiet + 1)
+        await new Promise(resolve => setImmediate(resolve))
+    },
     asking: kind =>
       new Promise(heard => {
         awaiting = [...awaiting, { kind, heard }]

@@ -11,7 +11,6 @@ import { type McpScene, mcpScene } from './scene.js'
 
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
-const STEPS = 10
 const REVOCATION = 'POST /token/revocation'
 
 /** A daemon whose time stands still but for what a test lets pass, and which can be started again on the same home. */
@@ -58,11 +57,8 @@ async function world(work: (scene: Scene) => Promise<void>): Promise<void> {
         ({ code, title, suggested_command }: Record<string, string>) => [code, title, suggested_command],
       ),
     pass: async ms => {
-      // Files that are read, and requests to the authorization server, take real time: what they lead to has to begin in time.
-      for (let step = 0; step < STEPS; step++) {
-        await clock.advance(ms / STEPS)
-        await whileTimePasses(clock, new Promise(resolve => setTimeout(resolve, 50)))
-      }
+      // Files that are read, and requests to the authorization server, take real time, in which this one stands still.
+      await clock.advance(ms, oauth.settled)
     },
     async restart() {
       await whileTimePasses(clock, daemon.close())
@@ -189,7 +185,7 @@ test('a server removed from mcp.json by an editor loses its login and secrets af
     await scene.pass(60 * MINUTE)
     assert.equal(await scene.refs(), all, 'a file that cannot be read says nothing')
     await write({ 'guarded-two': guarded(scene), ...shared })
-    await scene.pass(6 * MINUTE)
+    await scene.pass(4.9 * MINUTE)
     await write({ ...both, ...program('one'), ...program('gone'), ...shared })
     await scene.pass(60 * MINUTE)
     assert.equal(await scene.refs(), all, 'a server that comes back within minutes keeps what it has')
