@@ -4,7 +4,7 @@ import { troubleOf } from '../../../plugins/agents/providers/health.js'
 import { Events } from '../../../plugins/platform/events/api.js'
 import { probe } from '../../../testing/traces.js'
 import { label } from '../../fixtures/cases.js'
-import { openWorld } from '../../fixtures/session-world.js'
+import { eventually, openWorld } from '../../fixtures/session-world.js'
 
 const TEXTS: readonly (readonly [string, string | undefined])[] = [
   ['the agent requires a login: Authentication required (-32000); claude /login', 'auth_required'],
@@ -40,22 +40,21 @@ test('a provider is reported once when it begins to fail and once when it recove
       const all = await look.kernel().needs.events.list({})
       return all.flatMap(({ name, payload }) => (name.startsWith('provider.') ? [[name, payload]] : []))
     }
-    const eventually = async (count: number) => {
-      for (let n = 0; n < 500 && (await eventsOf()).length < count; n++)
-        await new Promise(resolve => setTimeout(resolve, 10))
+    const namesOf = async (count: number) => {
+      await eventually(async () => (await eventsOf()).length >= count, `${count} events`)
       return (await eventsOf()).map(([name]) => name)
     }
     await world.prompt(at, 'say fine')
     assert.equal(await eventsOf(), [])
     await world.prompt(at, 'error -32603 429 Too Many Requests')
-    assert.equal(await eventually(1), ['provider.rate_limited'])
+    assert.equal(await namesOf(1), ['provider.rate_limited'])
     await world.prompt(at, 'error -32603 429 Too Many Requests')
     await world.restart()
     await world.prompt(at, 'error -32603 429 Too Many Requests')
     await world.prompt(at, 'error -32603 401 Unauthorized')
-    assert.equal(await eventually(2), ['provider.rate_limited', 'provider.auth_required'])
+    assert.equal(await namesOf(2), ['provider.rate_limited', 'provider.auth_required'])
     await world.prompt(at, 'say fine')
-    assert.equal(await eventually(3), ['provider.rate_limited', 'provider.auth_required', 'provider.recovered'])
+    assert.equal(await namesOf(3), ['provider.rate_limited', 'provider.auth_required', 'provider.recovered'])
     await world.prompt(at, 'say fine')
     assert.is((await eventsOf()).length, 3)
     const [[, payload] = []] = await eventsOf()
@@ -71,16 +70,12 @@ test('repeated turn failures with unknown text count as provider failure until o
   try {
     await world.agent('ada')
     const { at } = await world.session('ada')
-    const eventsOf = async (count: number) => {
-      for (let n = 0; n < 500; n++) {
+    const eventsOf = (count: number) =>
+      eventually(async () => {
         await look.kernel().db.durable()
-        const all = await look.kernel().needs.events.list({})
-        const found = all.filter(({ name }) => name.startsWith('provider.'))
-        if (found.length >= count) return found
-        await new Promise(resolve => setTimeout(resolve, 10))
-      }
-      return []
-    }
+        const found = (await look.kernel().needs.events.list({})).filter(({ name }) => name.startsWith('provider.'))
+        return found.length >= count && found
+      }, `${count} events`)
     const fails = () => world.prompt(at, 'error -32603 the model made no sense')
     await fails()
     await fails()

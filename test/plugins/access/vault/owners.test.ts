@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert'
 import { definePlugin, surfaceOf } from '../../../../kernel/plugin.js'
 import { SecretOwners } from '../../../../plugins/access/vault/api.js'
 import { inTree } from '../../../../plugins/index.js'
-import { VirtualClock } from '../../../../testing/virtual-clock.js'
+import { storeSettled, VirtualClock } from '../../../../testing/virtual-clock.js'
 import { eventually } from '../../../fixtures/session-world.js'
 import { boot, temporaryFolder, whileTimePasses } from '../../../harness/kernel.js'
 import { type McpScene, mcpScene } from '../../work/mcp/scene.js'
@@ -130,19 +130,20 @@ test('a provider removed from config.json by an editor keeps its secrets for a w
     await writeFile(config, JSON.stringify({ providers }))
     await whileTimePasses(clock, done(scene, 'POST', '/api/settings/reload'))
   }
+  const pass = (ms: number) => clock.advance(ms, storeSettled)
   try {
     await write({ foo: { command: 'cat' }, 'foo-bar': { command: 'cat' } })
     const secrets = ['vault:providers/foo-bar/KEY', 'vault:providers/foo/KEY', 'vault:providers/never/KEY']
     for (const ref of secrets) await whileTimePasses(clock, store(scene, ref))
     await write({ 'foo-bar': { command: 'cat' } })
-    await clock.advance(60_000)
+    await pass(60_000)
     await write({ foo: { command: 'cat' }, 'foo-bar': { command: 'cat' } })
-    await clock.advance(600_000)
+    await pass(600_000)
     assert.equal(await refs(scene), secrets)
     await write({ 'foo-bar': { command: 'cat' } })
-    await clock.advance(60_000)
+    await pass(60_000)
     assert.equal(await refs(scene), secrets)
-    await clock.advance(600_000)
+    await pass(600_000)
     assert.equal(await refs(scene), ['vault:providers/foo-bar/KEY', 'vault:providers/never/KEY'])
   } finally {
     await whileTimePasses(clock, scene.close())

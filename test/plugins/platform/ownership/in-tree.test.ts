@@ -6,6 +6,7 @@ import type { Plugin } from '../../../../kernel/plugin.js'
 import { tablePrefix } from '../../../../kernel/store/statement-check.js'
 import { Workspaces } from '../../../../plugins/desk/workspaces/api.js'
 import { daemon, inTree, trust, workspaces } from '../../../../plugins/index.js'
+import { eventually } from '../../../fixtures/session-world.js'
 import { openCatalog } from '../../../harness/catalog.js'
 import { boot, temporaryFolder } from '../../../harness/kernel.js'
 import { service } from './scene.js'
@@ -119,8 +120,8 @@ test('trust in a workspace removed while the plugin is disabled is deleted when 
   await disabled.close()
 
   const again = await start([trust])
-  for (let n = 0; n < 500 && again.waiting() > 0; n++) await new Promise(resolve => setTimeout(resolve, 10))
-  assert.equal([again.rows(), again.waiting()], [0, 0])
+  await eventually(async () => again.waiting() === 0, 'the tombstone is seen to')
+  assert.is(again.rows(), 0)
   await again.close()
   for (const folder of [home, root]) await rm(folder, { recursive: true })
 })

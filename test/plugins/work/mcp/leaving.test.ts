@@ -1,6 +1,7 @@
 // timeout: 120s
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { eventually } from '../../../fixtures/session-world.js'
 import { browse, type OAuthWorld, oauthWorld } from './oauth-world.js'
 import { type McpScene, mcpScene } from './scene.js'
 
@@ -76,9 +77,7 @@ test('a deleted workspace deletes the logins and secrets of its servers', () =>
     await login(scene, query)
     assert.ok((await stored(scene)).every(ref => ref.startsWith(`vault:mcp/ws/${id}/`)))
     assert.is((await scene.request('DELETE', `/api/workspaces/${id}`)).status < 300, true)
-    for (let n = 0; n < 1000 && (await stored(scene)).length > 0; n++)
-      await new Promise(resolve => setImmediate(resolve))
-    assert.equal(await stored(scene), [])
+    await eventually(async () => (await stored(scene)).length === 0, 'the end of the secrets')
     assert.is(revocations(oauth), 1)
   }))
 
