@@ -12,6 +12,8 @@ import { archiveId, archiveQuery, errorOf, hasId, messageOf, NS, type RsmPage } 
 const LOGIN_MS = 30_000
 /** Time limit of a query, and of a room's reflection of a message. */
 const ANSWER_MS = 15_000
+/** Milliseconds for a server to close its stream. */
+const CLOSE_MS = 1000
 /** Pages read of an archive per search. */
 const MOST_PAGES = 20
 
@@ -110,7 +112,9 @@ export class XmppConnection {
   /** Closes the connection; resolves when it has ended. */
   async close(): Promise<void> {
     this.#finish('closed')
-    await Promise.race([this.#client.stop().catch(() => {}), this.timing.sleep(1000).catch(() => {})])
+    // Else the client itself waits for a silent server, and keeps the process alive, as long as for an answer.
+    this.#client.timeout = CLOSE_MS
+    await Promise.race([this.#client.stop().catch(() => {}), this.timing.sleep(CLOSE_MS).catch(() => {})])
     this.#destroy()
   }
 

@@ -40,6 +40,7 @@ declare module '@xmpp/client-core' {
 
   export class Client extends EventEmitter {
     constructor(options: { readonly service: string; readonly domain: string; readonly timeout?: number })
+    timeout: number
     readonly status: string
     readonly jid: Jid | null
     readonly parser: { write(text: string): void } | null

@@ -21,7 +21,10 @@ let server: Prosody
 /** Its certificate is for the host that is connected to. */
 let other: Prosody
 
+const timers = () => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
+let before: number
 test.before(async () => {
+  before = timers()
   folder = await mkdtemp(join(tmpdir(), 'svc-certificates-'))
   await chmod(folder, 0o755)
   authority = await Authority.in(folder)
@@ -149,6 +152,12 @@ test('the built file works over TLS', async () => {
     assert.is((await daemon.verify('bri_1'))[0]?.status, 'pass')
     await daemon.shutdown()
   }
+})
+
+test('closed bridges leave no timer that keeps their process alive', async () => {
+  const until = performance.now() + 5000
+  while (timers() > before && performance.now() < until) await realTiming.sleep(50)
+  assert.ok(timers() <= before, `${timers() - before} timers`)
 })
 
 test.run()
