@@ -267,7 +267,9 @@ function show(
     out.line(fillText(done ?? 'done', params, body))
   } else if (view && 'rows' in view) showRows(rows ?? [], body, view, out)
   else if (view && 'item' in view) showItem(pick(body, view.item), body, view, out)
-  else if (view) out.value(textOf(view.text, params, body))
+  // The value itself, or a sentence about it.
+  else if (view && /^[\w.]+$/.test(view.text)) out.value(pick(body, view.text) ?? '')
+  else if (view) out.line(fillText(view.text, params, body))
   else out.value(body)
 }
 
@@ -329,11 +331,6 @@ function printId(row: unknown, out: Output, view: RouteCommand['view']): void {
       return
     }
   }
-}
-
-/** A `text` view is a dotted path into the body, or a template. */
-function textOf(text: string, params: Readonly<Record<string, string>>, body: unknown): unknown {
-  return (/^[\w.]+$/.test(text) ? pick(body, text) : fillText(text, params, body)) ?? ''
 }
 
 function fillText(text: string, params: Readonly<Record<string, string>>, body: unknown): string {

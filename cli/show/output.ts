@@ -44,6 +44,7 @@ export class Output implements CommandOutput {
     private readonly io: Pick<Io, 'stdout' | 'stderr' | 'env'>,
     readonly mode: OutputMode,
     readonly quiet = false,
+    private readonly wraps = true,
   ) {
     this.#colors = mode === 'human' && hasColors(io.stdout, io.env)
   }
@@ -58,7 +59,10 @@ export class Output implements CommandOutput {
 
   line(text: string): void {
     this.#colorsOfText = ''
-    if (this.mode === 'human' && !this.quiet) this.#write(closeColors(cleanText(text, this.#colors)).text)
+    if (this.mode !== 'human' || this.quiet) return
+    const clean = closeColors(cleanText(text, this.#colors)).text
+    const width = this.wraps && this.io.stdout.isTTY ? this.width : Number.POSITIVE_INFINITY
+    this.#write(clean.length <= width ? clean : wrapProse(clean, width))
   }
 
   text(text: string): void {
@@ -155,6 +159,12 @@ export class Output implements CommandOutput {
   #write(text: string): void {
     this.io.stdout.write(`${text}\n`)
   }
+}
+
+/** Text with its sentences wrapped. Indented lines and those with aligned columns keep their form: code, commands, tables. */
+function wrapProse(text: string, width: number): string {
+  const wrap = (line: string) => (/^\s|\S {2,}\S|^[-+$>@{]/.test(line) ? line : wrapLines(line, width))
+  return text.split('\n').flatMap(wrap).join('\n')
 }
 
 /** The width of `COLUMNS` or of the terminal; Infinity for a pipe or a file, in which values must not be cut. */

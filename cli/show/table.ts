@@ -1,6 +1,6 @@
 import type { CliColumn } from '../../kernel/kit/annotations/index.js'
 import { cellText, pick } from './cells.js'
-import { cleanText, cutText, padText, textWidth, wrapText } from './text.js'
+import { cleanText, cutText, padText, textWidth, wrapSentence, wrapText } from './text.js'
 
 const gap = 2
 /** Indent of values below a row. */
@@ -135,8 +135,8 @@ export function fitWidths(widths: readonly number[], total: number, least: reado
 }
 
 /**
- * Lines of one item: names on the left, whole values on the right; a multi-line text is below its name. A list wraps between its
- * entries. Missing values have no line.
+ * Lines of one item: names on the left, whole values on the right, wrapped between words; a multi-line text is below its name. A
+ * list wraps between its entries. Missing values have no line.
  */
 export function renderFields(item: unknown, fields: readonly CliColumn[], style: TableStyle): string[] {
   const filled = fields.filter(field => cellText(item, field, style.now) !== '-')
@@ -147,10 +147,15 @@ export function renderFields(item: unknown, fields: readonly CliColumn[], style:
     const lines = typeof value === 'string' ? cleanText(value).trim().split('\n') : []
     if (lines.length > 1) return [header(field.header), ...lines.map(line => `  ${line}`.trimEnd())]
     const text = fieldText(item, field, style.now)
-    const [first = '', ...more] = field.as === 'list' ? brokenList(text, style.width - width - 2) : [text]
+    const room = style.width - width - 2
+    const broken = field.as === 'list' ? brokenList(text, room) : isCopied(field) ? [text] : wrapSentence(text, room)
+    const [first = '', ...more] = broken
     return [`${header(padText(field.header, width))}  ${first}`, ...more.map(line => ' '.repeat(width + 2) + line)]
   })
 }
+
+/** A command or a path is an argument for another program. */
+const isCopied = ({ path }: CliColumn) => /(?:^|[._])(?:command|args|path|dir|file|url|cwd|next)$/.test(path)
 
 /** The lines of a list, each as long as possible; an overlong entry stays whole. */
 function brokenList(text: string, width: number): string[] {

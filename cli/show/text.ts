@@ -106,7 +106,7 @@ export function wrapText(text: string, width: number): string[] {
   const lines: string[] = []
   let used = 0
   for (const word of text.split(' ')) {
-    const columns = textWidth(word)
+    const columns = shownWidth(word)
     const fits = lines.length > 0 && used + 1 + columns <= width
     if (fits) lines[lines.length - 1] += ` ${word}`
     else lines.push(word)
@@ -115,15 +115,29 @@ export function wrapText(text: string, width: number): string[] {
   return lines
 }
 
-/** The lines of a text, each wrapped to `width` columns; continuations are indented by two more than their line. */
+/** A command line in a sentence, up to the punctuation that ends it. */
+const commandLine = /(?:\b[A-Z_]+=\S+ )?\b(?:svc|npm|npx|curl|tar|sudo)(?: (?:"[^"]*"|'[^']*'|[^\s;,()"']+))+/g
+/** Stands for the spaces of a command line; clean text does not contain it. */
+const heldSpace = '\0'
+
+/** The lines of a text, each wrapped to `width` columns by {@link wrapSentence}; continuations are indented by two more than their line. */
 export function wrapLines(text: string, width: number): string[] {
   return text.split('\n').flatMap(line => {
-    if (textWidth(line) <= width) return [line]
+    if (shownWidth(line) <= width) return [line]
     const indent = `${/^ */.exec(line)?.[0]}  `
-    const [first = '', ...more] = wrapText(line.trimStart(), width - indent.length)
+    const [first = '', ...more] = wrapSentence(line.trimStart(), width - indent.length)
     return [indent.slice(2) + first, ...more.map(rest => indent + rest)]
   })
 }
+
+/** Like {@link wrapText}, but a command line stays whole, so that it can be copied. */
+export function wrapSentence(text: string, width: number): string[] {
+  const held = text.replace(commandLine, command => command.replaceAll(' ', heldSpace))
+  return wrapText(held, width).map(line => line.replaceAll(heldSpace, ' '))
+}
+
+/** {@link textWidth} of a text with colours. */
+const shownWidth = (text: string) => textWidth(text.replace(colorSequences, ''))
 
 /** Pads with spaces to `width` columns. */
 export function padText(text: string, width: number): string {

@@ -67,9 +67,8 @@ export async function onWholeScreen<T>(
         }
         // A size from the environment would be that at the start.
         const env = { ...io.env, COLUMNS: undefined }
-        print(
-          new Output({ env, stderr: io.stderr, stdout: { write, isTTY: true, columns: Math.max(1, width) } }, 'human'),
-        )
+        const stdout = { write, isTTY: true, columns: Math.max(1, width) }
+        print(new Output({ env, stderr: io.stderr, stdout }, 'human', false, false))
         return text
           .replace(/\n$/, '')
           .split('\n')

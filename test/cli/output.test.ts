@@ -67,25 +67,76 @@ test('errors and notes wrap at the width of a terminal, commands and pipes do no
   assert.is(colored.stderr.split('\n').length, lines.length + 1)
 })
 
-test('the text of an empty table wraps like the table', () => {
-  const shown = (columns: number | undefined) => {
-    let text = ''
-    const stdout = {
-      isTTY: columns !== undefined,
-      columns,
-      write(some: string) {
-        text += some
-      },
-    }
-    new Output({ stdout, stderr: stdout, env: { NO_COLOR: '1' } }, 'human').table(
-      [],
-      [],
-      'no things yet; make one: svc thing add',
-    )
-    return text
+const NO_TERMINAL = 0
+
+/** The lines that `print` prints on a terminal of 40 columns, or in a pipe. */
+function linesOf(print: (out: Output) => void, columns: number = 40, env = { NO_COLOR: '1' }): string[] {
+  let text = ''
+  const write = (some: string) => {
+    text += some
   }
-  assert.is(shown(30), 'no things yet; make one: svc\n  thing add\n')
-  assert.is(shown(undefined), 'no things yet; make one: svc thing add\n')
+  const stdout = { isTTY: columns !== NO_TERMINAL, columns, write }
+  print(new Output({ stdout, stderr: stdout, env }, 'human'))
+  return text.trimEnd().split('\n')
+}
+
+test('sentences wrap on a terminal, commands in them and prepared lines do not', () => {
+  const sentence = 'created pp; it sends nothing yet: svc notifications preset update pp --targets acme'
+  assert.equal(
+    linesOf(out => out.line(sentence)),
+    ['created pp; it sends nothing yet:', '  svc notifications preset update pp --targets acme'],
+  )
+  assert.equal(
+    linesOf(out => out.line('a thing that is new; to see it (svc thing show "a, b" --all), and one more')),
+    ['a thing that is new; to see it', '  (svc thing show "a, b" --all), and one', '  more'],
+  )
+  const hash = 'f'.repeat(64)
+  assert.equal(
+    linesOf(out => out.line(`keep this hash: ${hash}`)),
+    ['keep this hash:', `  ${hash}`],
+  )
+  const prepared = ['  npm install a-package', 'NAME  a', '+ const added = 1', '{"a": 1}']
+  for (const line of prepared.map(start => `${start} and this is much longer than the terminal`))
+    assert.equal(
+      linesOf(out => out.line(line)),
+      [line],
+    )
+  assert.equal(
+    linesOf(out => out.line(sentence), NO_TERMINAL),
+    [sentence],
+  )
+  const colored = { FORCE_COLOR: '1' } as unknown as { NO_COLOR: string }
+  const [first = '', second = ''] = linesOf(
+    out => out.line(out.color('dim', 'a dim text that is a little longer than the terminal')),
+    40,
+    colored,
+  )
+  assert.is(first, '\x1b[2ma dim text that is a little longer')
+  assert.is(second, '  than the terminal\x1b[0m')
+})
+
+test('a value of a record wraps below its start; a command, a path and a hash stay whole', () => {
+  const fields = ['name', 'note', 'command', 'hash'].map(path => ({ path, header: path }))
+  const item = {
+    name: 'n',
+    note: 'a note that is longer than what is left of the line',
+    command: 'node /some/where/main.js --with many --options',
+    hash: 'f'.repeat(64),
+  }
+  assert.equal(renderFields(item, fields, { width: 40, now: 0 }), [
+    'name     n',
+    'note     a note that is longer than what',
+    '         is left of the line',
+    `command  ${item.command}`,
+    `hash     ${item.hash}`,
+  ])
+})
+
+test('the text of an empty table wraps like the table', () => {
+  const shown = (columns: number) =>
+    linesOf(out => out.table([], [], 'no things yet; make one: svc thing add'), columns)
+  assert.equal(shown(30), ['no things yet; make one:', '  svc thing add'])
+  assert.equal(shown(NO_TERMINAL), ['no things yet; make one: svc thing add'])
 })
 
 test('an error of the command line has the form of one of the daemon', async ({ daemon }) => {

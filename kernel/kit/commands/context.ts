@@ -97,7 +97,7 @@ export type ColorName = 'bold' | 'dim' | 'italic' | 'red' | 'green' | 'yellow' |
 export interface CommandOutput {
   /** The caller chose a structured form: pass the data to `value`; lines and tables are not printed. */
   readonly json: boolean
-  /** A line for people. Control sequences are removed from it, except for colours made by `color`. */
+  /** A line for people, without control sequences but colours of `color`. Sentences wrap on a terminal, commands in them do not. */
   line(text: string): void
   /** The id of a created thing: the only output of a quiet command, and not printed otherwise. */
   id(id: string): void

@@ -9,7 +9,7 @@ import { Conversation, canGoOn, endOfTurn, newestSequence } from './conversation
 import { contentOf } from './event-lines.js'
 import { sandboxText, sandboxWarning } from './sandbox-text.js'
 import type { FolderChanges, TaskContext } from './task-context.js'
-import { confirm, fitted, promptText } from './typed.js'
+import { confirm, promptText } from './typed.js'
 
 /** The end of `svc run`, with its exit code; 2 to 8 have the same meaning in every command. */
 export const RUN_EXITS = {
@@ -110,7 +110,7 @@ async function runShown(context: TaskContext): Promise<{ readonly code: number; 
   const how = end === 'detached' ? 'Detached; the agent goes on' : 'Continue'
   out.line(out.color('dim', `${how}: ${command('session attach', id)}`))
   const hint = end === 'denied' ? await deniedHint(context) : undefined
-  for (const line of hint === undefined ? [] : fitted(hint, context)) out.line(out.color('dim', line))
+  if (hint !== undefined) out.line(out.color('dim', hint))
   return { code: RUN_EXITS[end], hint }
 }
 
@@ -265,7 +265,7 @@ async function announce(context: TaskContext, session: Session): Promise<void> {
   const { id, agent_name, provider, permissions, workspace_path } = session
   const by = provider === 'local' ? '' : ` (${provider})`
   const who = `${agent_name}${by} in ${workspace_path} · permissions ${permissions} · ${sandboxText(session)}`
-  for (const line of [...fitted(who, context), id]) out.line(out.color('dim', line))
+  for (const line of [who, id]) out.line(out.color('dim', line))
   const unconfined = sandboxWarning(session)
   if (unconfined !== undefined) out.line(out.color('yellow', unconfined))
   const found = (await client.request('GET', `/api/providers/${encodeURIComponent(provider)}`)) as Provider

@@ -7,7 +7,7 @@ import { Conversation, canGoOn, endOfTurn, newestSequence } from './conversation
 import { holdSession } from './lease.js'
 import { sessionPath } from './session-path.js'
 import type { TaskContext } from './task-context.js'
-import { fitted, promptText } from './typed.js'
+import { promptText } from './typed.js'
 
 const INTERRUPTED = 130
 /** Exit code after a takeover by another terminal: the same as for a detached run. */
@@ -99,7 +99,7 @@ export async function runAttach(context: TaskContext): Promise<number> {
   const held = session.state === 'active' && terminal ? await holdSession(context, base, lost) : undefined
   const keys = terminal ? '. Type a prompt, or /help. Ctrl-C cancels a turn or leaves, Ctrl-D leaves' : ''
   const state = [session.agent_name, session.state, session.permissions].filter(Boolean).join(', ')
-  for (const row of fitted(`attached to ${args.session_id} (${state})${keys}`, context)) out.line(out.color('dim', row))
+  out.line(out.color('dim', `attached to ${args.session_id} (${state})${keys}`))
   // Closing the terminal detaches like Ctrl-D; Ctrl-C goes to the running operation first.
   const giveBack = terminal && context.onInterrupt(leave, { anyEnd: true })
   if (session.activity) {

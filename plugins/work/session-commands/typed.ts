@@ -50,8 +50,3 @@ export async function typedLine(
     })
   })
 }
-
-/** A text in lines that fit the terminal. */
-export function fitted(text: string, { out, wrap }: Pick<TaskContext, 'out' | 'wrap'>): string[] {
-  return wrap && out.width !== undefined && Number.isFinite(out.width) ? wrap(text, out.width - 1) : [text]
-}
