@@ -185,7 +185,13 @@ export const PermissionDecision = v.picklist(['allow-once', 'allow-always', 'rej
 export type PermissionDecision = v.InferOutput<typeof PermissionDecision>
 
 /** POST …/approve. */
-export const ApproveBody = v.strictObject({ request_id: v.string(), turn_id: v.string(), decision: PermissionDecision })
+export const ApproveBody = v.strictObject({
+  request_id: v.string(),
+  turn_id: v.string(),
+  decision: PermissionDecision,
+  /** A client rejects because it has no person to ask; the agent gets this as the reason. */
+  unattended: v.optional(v.boolean()),
+})
 export type ApproveBody = v.InferOutput<typeof ApproveBody>
 
 /** POST …/approve. */

@@ -1,4 +1,4 @@
-import type { Clarification, InteractionReply, SessionEvent } from '../../../schemas/sessions.js'
+import type { ApproveBody, Clarification, InteractionReply, SessionEvent } from '../../../schemas/sessions.js'
 import { type Decision, optionFor, type PermissionOption } from '../acp/api.js'
 import { contentOf } from './event-lines.js'
 import { oneLine } from './one-line.js'
@@ -219,13 +219,13 @@ export class Questions {
   #deny(question: Permission): void {
     this.denied++
     // A question that has ended in the meantime needs no answer.
-    this.#send(question, 'reject-once').catch(() => {})
+    this.#send(question, 'reject-once', { unattended: true }).catch(() => {})
   }
 
   /** Sends an answer. The event of the answer removes the question, also when another client answered it. */
-  async #send({ id, turnId }: Permission, decision: Decision): Promise<void> {
+  async #send({ id, turnId }: Permission, decision: Decision, more: Partial<ApproveBody> = {}): Promise<void> {
     this.#answered = id
-    const body = { request_id: id, turn_id: turnId, decision }
+    const body: ApproveBody = { request_id: id, turn_id: turnId, decision, ...more }
     await this.context.client.request('POST', `${this.base}/approve`, body)
   }
 

@@ -255,8 +255,9 @@ export class SessionsService implements SessionsApi {
     const { workspace_id } = this.find(id)
     const permissions = this.open.peek(id)?.binding.running?.permissions
     if (!permissions) throw AcpErrors.permission_not_found()
-    const { request_id, turn_id, decision } = body
-    const allowed = await permissions.answer(request_id, turn_id, decision, actor)
+    const { request_id, turn_id, decision, unattended } = body
+    const note = unattended === true && decision.startsWith('reject') ? 'nobody was there to answer' : undefined
+    const allowed = await permissions.answer(request_id, turn_id, decision, actor, note)
     const payload = { session_id: id, request_id, decision, allowed }
     const about = { actor, scope: workspace_id, subject: id }
     const { db, needs, log } = this.kernel

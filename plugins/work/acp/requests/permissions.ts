@@ -184,10 +184,16 @@ export class Permissions {
     if (!concluded.allowed) throw refusedMethod(concluded.verdict, this.mode, kind)
   }
 
-  /** A person's answer. Resolves when it is in the journal, with whether it was allowed in the end. */
-  async answer(requestId: string, turnId: string, decision: rules.Decision, actor: Actor): Promise<boolean> {
+  /** A person's answer, with a reason for the agent. Resolves when it is in the journal, with whether it was allowed in the end. */
+  async answer(
+    requestId: string,
+    turnId: string,
+    decision: rules.Decision,
+    actor: Actor,
+    note?: string,
+  ): Promise<boolean> {
     if (this.own.has(requestId, turnId)) return this.own.answer(requestId, decision, actor)
-    return this.#waiting.answer(requestId, turnId, decision)
+    return this.#waiting.answer(requestId, turnId, { decision, by: 'person', ...(note !== undefined && { note }) })
   }
 
   /** Answers the pending questions of a turn that ends with `cancelled`, and removes one-time grants. */

@@ -61,14 +61,15 @@ export class WaitingQuestions {
   }
 
   /** A person's answer. Resolves when it is in the journal, with whether it was allowed in the end. */
-  answer(requestId: string, turnId: string, decision: Decision): Promise<boolean> {
+  answer(requestId: string, turnId: string, verdict: Verdict & { readonly decision: Decision }): Promise<boolean> {
+    const { decision } = verdict
     const waiting = this.#waiting.get(requestId)
     if (!waiting || waiting.turnId !== turnId) throw AcpErrors.permission_not_found()
     if (decision.startsWith('allow') && !optionFor(waiting.options, decision)) {
       const offered = waiting.options.map(({ kind }) => kind).join(', ')
       throw AcpErrors.permission_not_offered(`the agent offers no option for ${decision}, only: ${offered}`)
     }
-    waiting.settle({ decision, by: 'person' })
+    waiting.settle(verdict)
     return waiting.done
   }
 

@@ -48,8 +48,8 @@ const call = (method: string, params: object) => `call ${method} ${JSON.stringif
 const git = { title: 'git log', kind: 'execute', rawInput: { command: 'git', args: ['--version'] } }
 const runGit = call('terminal/create', { command: 'git', args: ['--version'] })
 
-/** Begins a turn and answers each question it asks with the next decision. */
-async function converse(at: string, text: string, decisions: readonly string[]): Promise<readonly Reply[]> {
+/** Begins a turn and answers each question it asks with the next decision; `more` is in the body of each answer. */
+async function converse(at: string, text: string, decisions: readonly string[], more = {}): Promise<readonly Reply[]> {
   const sent = await world.kernel.request('POST', `${at}/prompt`, { text })
   const turn = sent.body.prompt.new_turn_id
   const answered = new Set<string>()
@@ -64,7 +64,7 @@ async function converse(at: string, text: string, decisions: readonly string[]):
     )
     const { request_id } = question.content
     answered.add(request_id)
-    const reply = await world.kernel.request('POST', `${at}/approve`, { request_id, turn_id: turn, decision })
+    const reply = await world.kernel.request('POST', `${at}/approve`, { request_id, turn_id: turn, decision, ...more })
     assert.is(reply.status, 200, JSON.stringify(reply.body))
   }
   await world.until(at, event => event.turn_id === turn && (event.type === 'done' || event.type === 'error'))
@@ -104,6 +104,21 @@ test('approve-all: options are allowed by kind in any order; reads, writes and c
   assert.is(lines[9], 'fs/write_text_file: {}')
   assert.is(lines[10], 'fs/read_text_file: {"content":"two\\n"}')
   assert.is(await readFile(path.join(world.root, 'made/by/agent.txt'), 'utf8'), 'hi')
+})
+
+test('a client without a person rejects with that reason', async () => {
+  const { at } = await world.session('approve-reads')
+  const target = path.join(world.root, 'unattended.txt')
+  const write = call('fs/write_text_file', { path: target, content: 'x' })
+  const events = await converse(at, `${write}\n${write}`, ['reject-once', 'allow-once'], { unattended: true })
+  const lines = agentText(events).trim().split('\n')
+  assert.is(lines[0], 'fs/write_text_file: error permission denied: nobody was there to answer')
+  assert.is(lines[1], 'fs/write_text_file: {}', 'only a rejection has the reason')
+  const resolved = events.filter(event => event.type === 'permission' && event.content.status === 'resolved')
+  assert.equal(
+    resolved.map(({ content }) => content.note),
+    ['nobody was there to answer', undefined],
+  )
 })
 
 test('approve-reads: reads are allowed, and writes and commands are asked', async () => {
