@@ -161,9 +161,9 @@ export class Output implements CommandOutput {
   }
 }
 
-/** Text with its sentences wrapped. Indented lines and those with aligned columns keep their form: code, commands, tables. */
+/** Text with its sentences wrapped, those after a label below their start. Other indented lines stay whole: code, commands. */
 function wrapProse(text: string, width: number): string {
-  const wrap = (line: string) => (/^\s|\S {2,}\S|^[-+$>@{]/.test(line) ? line : wrapLines(line, width))
+  const wrap = (line: string) => (/^(?: +(?! |\S+ {2,})|[-+$>@{])/.test(line) ? line : wrapLines(line, width))
   return text.split('\n').flatMap(wrap).join('\n')
 }
 

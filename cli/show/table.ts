@@ -145,7 +145,8 @@ export function renderFields(item: unknown, fields: readonly CliColumn[], style:
   return filled.flatMap(field => {
     const value = pick(item, field.path)
     const lines = typeof value === 'string' ? cleanText(value).trim().split('\n') : []
-    if (lines.length > 1) return [header(field.header), ...lines.map(line => `  ${line}`.trimEnd())]
+    if (lines.length > 1)
+      return [header(field.header), ...indented(lines, isCopied(field) ? Number.POSITIVE_INFINITY : style.width)]
     const text = fieldText(item, field, style.now)
     const room = style.width - width - 2
     const broken = field.as === 'list' ? brokenList(text, room) : isCopied(field) ? [text] : wrapSentence(text, room)
@@ -153,6 +154,9 @@ export function renderFields(item: unknown, fields: readonly CliColumn[], style:
     return [`${header(padText(field.header, width))}  ${first}`, ...more.map(line => ' '.repeat(width + 2) + line)]
   })
 }
+
+const indented = (lines: readonly string[], width: number) =>
+  lines.flatMap(line => wrapSentence(line, width - 2).map(part => `  ${part}`.trimEnd()))
 
 /** A command or a path is an argument for another program. */
 const isCopied = ({ path }: CliColumn) => /(?:^|[._])(?:command|args|path|dir|file|url|cwd|next)$/.test(path)

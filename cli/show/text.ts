@@ -120,13 +120,19 @@ const commandLine = /(?:\b[A-Z_]+=\S+ )?\b(?:svc|npm|npx|curl|tar|sudo)(?: (?:"[
 /** Stands for the spaces of a command line; clean text does not contain it. */
 const heldSpace = '\0'
 
-/** The lines of a text, each wrapped to `width` columns by {@link wrapSentence}; continuations are indented by two more than their line. */
+/** A time, number or name, with a gap before its text. */
+const label = /^ *\S.{0,24}?\S? {2,}(?=\S)/
+/**
+ * The lines of a text, each wrapped to `width` columns by {@link wrapSentence}. Continuations are indented by two more than their
+ * line, or start below the text after its label.
+ */
 export function wrapLines(text: string, width: number): string[] {
   return text.split('\n').flatMap(line => {
     if (shownWidth(line) <= width) return [line]
-    const indent = `${/^ */.exec(line)?.[0]}  `
-    const [first = '', ...more] = wrapSentence(line.trimStart(), width - indent.length)
-    return [indent.slice(2) + first, ...more.map(rest => indent + rest)]
+    const head = label.exec(line)?.[0] ?? /^ */.exec(line)?.[0] ?? ''
+    const indent = ' '.repeat(head.trim() === '' ? head.length + 2 : shownWidth(head))
+    const [first = '', ...more] = wrapSentence(line.slice(head.length), width - indent.length)
+    return [head + first, ...more.map(rest => indent + rest)]
   })
 }
 

@@ -95,7 +95,15 @@ test('sentences wrap on a terminal, commands in them and prepared lines do not',
     linesOf(out => out.line(`keep this hash: ${hash}`)),
     ['keep this hash:', `  ${hash}`],
   )
-  const prepared = ['  npm install a-package', 'NAME  a', '+ const added = 1', '{"a": 1}']
+  assert.equal(
+    linesOf(out => out.line('12:30:00  a text with a label that is longer than the terminal')),
+    ['12:30:00  a text with a label that is', '          longer than the terminal'],
+  )
+  assert.equal(
+    linesOf(out => out.line('  1  a choice with a number that is longer than the terminal')),
+    ['  1  a choice with a number that is', '     longer than the terminal'],
+  )
+  const prepared = ['  npm install a-package', '  const a', '+ const added = 1', '{"a": 1}']
   for (const line of prepared.map(start => `${start} and this is much longer than the terminal`))
     assert.equal(
       linesOf(out => out.line(line)),
@@ -116,10 +124,11 @@ test('sentences wrap on a terminal, commands in them and prepared lines do not',
 })
 
 test('a value of a record wraps below its start; a command, a path and a hash stay whole', () => {
-  const fields = ['name', 'note', 'command', 'hash'].map(path => ({ path, header: path }))
+  const fields = ['name', 'note', 'text', 'command', 'hash'].map(path => ({ path, header: path }))
   const item = {
     name: 'n',
     note: 'a note that is longer than what is left of the line',
+    text: 'a\ntext of several lines, with one that is long',
     command: 'node /some/where/main.js --with many --options',
     hash: 'f'.repeat(64),
   }
@@ -127,6 +136,10 @@ test('a value of a record wraps below its start; a command, a path and a hash st
     'name     n',
     'note     a note that is longer than what',
     '         is left of the line',
+    'text',
+    '  a',
+    '  text of several lines, with one that',
+    '  is long',
     `command  ${item.command}`,
     `hash     ${item.hash}`,
   ])
