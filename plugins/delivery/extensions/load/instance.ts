@@ -211,8 +211,9 @@ export class Instance {
     return this.#line.run(async () => {
       if (!this.enabled) return false
       await commit()
-      await this.#release()
+      // First, so that a request without its routes hears the reason.
       this.#become('disable')
+      await this.#release()
       this.log.note('switched off')
       return true
     })

@@ -112,4 +112,25 @@ test('a request replies when all plugins have applied a change, also if the watc
   await svc.close()
 })
 
+
+test('a request during a switch off or on says why there is no route', async () => {
+  const svc = await scene({ 'acme.blink': textExtension('acme.blink', 'here') })
+  await svc.until('acme.blink', isActive)
+  const unexplained: string[] = []
+  let isOver = false
+  const read = async () => {
+    for (; !isOver; await pause()) {
+      const { status, body } = await svc.request('GET', '/api/ext/acme.blink/say')
+      if (status !== 200 && !/is disabled|is being loaded|being reloaded/.test(body.error)) unexplained.push(body.error)
+    }
+  }
+  const readers = Array.from({ length: 8 }, read)
+  for (let n = 0; n < 30; n++)
+    for (const way of ['disable', 'enable']) await svc.request('POST', `/api/extensions/acme.blink/${way}`)
+  isOver = true
+  await Promise.all(readers)
+  assert.equal([...new Set(unexplained)], [])
+  await svc.close()
+})
+
 test.run()
