@@ -237,6 +237,6 @@ const cannotBeDecoded = (issue: v.BaseIssue<unknown>) =>
 function refusal(route: Route, part: 'query' | 'body', details: Record<string, string>): Fault {
   const [[path, text] = [part, 'invalid']] = Object.entries(details)
   const make = part === 'query' ? KernelErrors.invalid_query : KernelErrors.invalid_request
-  const fault = make(`${part}: ${path}: ${text}`, { details })
+  const fault = make(`${path === part ? '' : `${part}: `}${path}: ${text}`, { details })
   return route.invalid === 422 ? HttpErrors.unprocessable(fault.message, { details }) : fault
 }

@@ -110,6 +110,12 @@ for (const door of DOORS) {
     assert.match(doors.kernel.host.faults().at(-1)?.error ?? '', 'the handler returned no reply')
   })
 
+  test(`${door}: the text of a refusal names the place once`, async ({ doors }) => {
+    const put = (body?: string) => ask(doors.where[door], '/api/faults/a', { method: 'PUT', body })
+    assert.is((await put('[]')).body.error, 'body: an object is expected, not an array')
+    assert.match((await put('{"token":"tok_1","more":1}')).body.error, /^body: more: /)
+  })
+
   test(`${door}: Retry-After and the next step are sent`, async ({ doors }) => {
     const often = await ask(doors.where[door], '/api/faults/often')
     assert.is(often.headers['retry-after'], '7')
