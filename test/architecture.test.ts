@@ -78,6 +78,7 @@ const OPENS: Readonly<Record<string, string>> = {
   'plugins/desk/daemon/database.ts': 'copies the database of the daemon itself',
   'plugins/desk/daemon/verify-copy.ts': 'reads, in a thread, the copy that it made',
   'plugins/desk/daemon/verify.ts': 'copies what was opened as a regular file before',
+  'plugins/delivery/subprocess-host/memory.ts': 'reads /proc',
   'plugins/platform/processes/inspect.ts': 'reads /proc',
   'plugins/platform/processes/callers.ts': 'reads /proc',
   'plugins/platform/processes/cgroup.ts': 'reads /proc and writes the files of a cgroup',

@@ -30,6 +30,7 @@ export const settingTexts: Readonly<Record<string, string>> = {
   'plugins.replace': 'Extensions that may take the place of the plugins that they replace',
   'extensions.resources.operator_write_rate_limit': 'Rate limit of record writes by the operator; `requests` 0: none',
   'extensions.call_timeout': 'Timeout of a call to an extension process, unless its caller sets another one',
+  'extensions.max_memory_bytes': 'Resident memory beyond which an extension process is killed; 0: no limit (Linux)',
   'extensions.resources.allowed_kinds': 'Kinds that extension processes may publish; empty: all',
   'extensions.resources.max_scope': 'Largest scope in which extension processes may publish; empty: no limit',
   'extensions.resources.snapshot_rate_limit': 'Rate limit of snapshots by each extension process; `requests` 0: none',

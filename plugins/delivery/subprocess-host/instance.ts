@@ -113,6 +113,11 @@ export class Instance {
     return this.handle.pid
   }
 
+  /** Kills the process and its group at once; {@link stop} ends the rest. */
+  kill(): void {
+    this.handle.kill()
+  }
+
   /** Absent before the handshake. */
   get handshake(): Handshake | undefined {
     return this.#handshake

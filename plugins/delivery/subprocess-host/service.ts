@@ -18,6 +18,7 @@ export class SubprocessHostService implements SubprocessHostApi {
     const { clock, ids, log, db, records, needs, env, collect, config } = kernel
     const limits = {
       callTimeout: config.get(SubprocessSettings.callTimeout),
+      maxMemory: config.get(SubprocessSettings.maxMemory),
       allowedKinds: config.get(SubprocessSettings.allowedKinds),
       maxScope: config.get(SubprocessSettings.maxScope),
       snapshotRate: config.get(SubprocessSettings.snapshotRate),

@@ -15,6 +15,8 @@ const setting = <T>(path: string, schema: v.GenericSchema<unknown, T>, value: T)
 export const SubprocessSettings = {
   /** Timeout of one call of a process's method in milliseconds, unless the caller sets one. */
   callTimeout: setting('extensions.call_timeout', v.pipe(Duration, v.minValue(100)), 60_000),
+  /** Bytes of resident memory of a process with its descendants, beyond which it is killed; 0: no limit. */
+  maxMemory: setting('extensions.max_memory_bytes', v.pipe(v.number(), v.integer(), v.minValue(0)), 2 ** 31),
   /** Kinds of records that extensions may publish; empty is all. */
   allowedKinds: setting('extensions.resources.allowed_kinds', v.pipe(v.array(v.string()), v.maxLength(256)), []),
   /** Largest scope for publishing; empty: no limit. */

@@ -112,7 +112,6 @@ test('a request replies when all plugins have applied a change, also if the watc
   await svc.close()
 })
 
-
 test('a request during a switch off or on says why there is no route', async () => {
   const svc = await scene({ 'acme.blink': textExtension('acme.blink', 'here') })
   await svc.until('acme.blink', isActive)

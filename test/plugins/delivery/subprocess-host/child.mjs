@@ -40,6 +40,9 @@ const doings = {
   strangers: () => flood('{"jsonrpc":"2.0","id":"nobody asked","result":1}\n'),
   notifications: () => flood('{"jsonrpc":"2.0","method":"hello"}\n'),
   line: ({ bytes }) => process.stdout.write('x'.repeat(bytes)),
+  grow: ({ bytes }) => {
+    kept = Buffer.alloc(bytes, 'x')
+  },
   exit: ({ code }) => process.exit(code),
   silent: () => new Promise(() => {}),
   refuse: () => Promise.reject(new Error('token s3cret-value is wrong')),
@@ -63,6 +66,8 @@ const doings = {
 }
 
 let greeting
+// biome-ignore lint/correctness/noUnusedVariables: takes memory
+let kept
 const methods = {
   async initialize(params) {
     greeting = params

@@ -53,6 +53,22 @@ const faults: readonly (readonly [string, string, object, RegExp])[] = [
   ['writes an endless line', 'line', { bytes: 9 * 1024 * 1024 }, /a line of more than 8388608 bytes/],
   ['exits later', 'exit', { code: 7 }, /ended with code 7/],
 ]
+if (process.platform === 'linux')
+  test('a process that takes too much memory is killed and restarted', async () => {
+    const made = await world.make({ limits: { maxMemory: 200 * 2 ** 20, escalation: 0 } })
+    await made.runtime.start()
+    const pid = made.runtime.health().pid ?? 0
+    await clock.advance(5000)
+    assert.is(made.runtime.state.status, 'ready', 'it may use what it needs')
+    await made.tell('grow', { bytes: 300 * 2 ** 20 })
+    await clock.advance(5000)
+    await until(() => made.runtime.state.status === 'waiting')
+    gone(pid)
+    assert.match(made.runtime.health().message ?? '', /^it used \d+ MiB of memory, more than 200 MiB/)
+    assert.match(made.said(), /of memory, more than 200 MiB \(extensions\.max_memory_bytes\)/)
+    await made.runtime.stop()
+  })
+
 for (const [what, doing, more, expected] of faults) {
   test(`a process that ${what} is killed and restarted; the other one continues`, async () => {
     const { reason, made } = await failureOf(doing, {}, more)
