@@ -23,9 +23,13 @@ function isAnswered(): boolean {
   }
 }
 
-/** Prints the requested help; false when the full CLI has to handle the call. */
+/** Prints the requested help or version; false when the full CLI has to handle the call. */
 function printHelp(): boolean {
   const call = readCall(argv)
+  if (argv.length === 1 && argv[0] === '--version') {
+    openOutput().write(`${loadCommandData(__dirname, homeOfEnv(env)).version}\n`)
+    return true
+  }
   if (!call.help || call.words.some(word => !/^[\w:.-]+$/.test(word) || /^(-o|--output|--json)/.test(word)))
     return false
   const data = loadCommandData(__dirname, homeOfEnv(env))
@@ -50,9 +54,12 @@ function hasFolder(): boolean {
   }
 }
 
-if (!hasFolder()) {
+// Help and version need no folder.
+if (isAnswered()) {
+  process.exitCode = 0
+} else if (!hasFolder()) {
   process.stderr.write(
     'error: the current folder does not exist any more\n  next: cd to another folder and try again\n',
   )
   process.exitCode = 1
-} else if (!isAnswered()) require('./svc.cjs')
+} else require('./svc.cjs')

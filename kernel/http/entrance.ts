@@ -202,7 +202,6 @@ export class Entrance {
 
   /** A plugin may add the missing route. Its tap is called before the body is read, and only once for a request. */
   #routeLater(arrival: Arrival, reply: FastifyReply, done: Done): void {
-    const { unrouted } = this.options.hooks
     const [path = ''] = arrival.url.split('?')
     const tell = (answer: Fault | true | undefined) => {
       if (answer !== true) return done(answer)
@@ -210,7 +209,7 @@ export class Entrance {
       this.#again(arrival, reply)
     }
     if (arrival.isRoutedAgain) done()
-    else unrouted.askNow([path], tell)
+    else this.options.hooks.unrouted.askNow([path], tell)
   }
 
   /** Calls `replied` when the request is over. Nothing is measured without taps. */

@@ -11,6 +11,7 @@ const REFUSALS: Readonly<Record<string, (limit: number | undefined) => Fault>> =
   FST_ERR_CTP_BODY_TOO_LARGE: limit => KernelErrors.payload_too_large(`the body has more than ${limit} bytes`),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () => HttpErrors.unsupported_media_type(),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => KernelErrors.invalid_request('the body does not match Content-Length'),
+  FST_ERR_ROUTE_MISSING_CONTENT_TYPE: () => KernelErrors.route_not_found('there is no route of the method QUERY'),
   FST_ERR_CTP_INVALID_JSON_BODY: () =>
     HttpErrors.malformed_json('the body is not valid JSON, or has a member __proto__ or constructor.prototype'),
 }

@@ -39,15 +39,19 @@ test('a home that is a file and a removed current folder are plain errors', asyn
     assert.match(stderr, /^error: the home .*file is not a folder\n/)
   }
   const gone = join(at.folder, 'gone')
-  mkdirSync(gone)
   const script = 'rmdir "$PWD" && "$0" "$@"'
-  const { status, stderr } = spawnSync('/bin/sh', ['-c', script, process.execPath, program, 'status'], {
-    cwd: gone,
-    encoding: 'utf8',
-  })
-  rmSync(gone, { recursive: true, force: true })
-  assert.is(status, 1)
-  assert.match(stderr, /^error: the current folder does not exist any more\n/)
+  const inGone = (...args: readonly string[]) => {
+    mkdirSync(gone)
+    const options = { cwd: gone, encoding: 'utf8' } as const
+    const { status, stdout, stderr } = spawnSync('/bin/sh', ['-c', script, process.execPath, program, ...args], options)
+    rmSync(gone, { recursive: true, force: true })
+    return { status, stdout, stderr }
+  }
+  const refused = inGone('status')
+  assert.is(refused.status, 1)
+  assert.match(refused.stderr, /^error: the current folder does not exist any more\n/)
+  assert.match(inGone('--version').stdout, /^\d+\.\d+\.\d+\n$/)
+  assert.match(inGone('session', '--help').stdout, 'svc session list')
 })
 
 test.run()

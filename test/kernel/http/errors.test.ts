@@ -42,6 +42,7 @@ const CASES: readonly (readonly [url: string, ask: Ask, status: number, code: st
   ['/api/faults/a', { method: 'DELETE' }, 404, 'route_not_found'],
   ['/api/faults/a', { method: 'OPTIONS' }, 404, 'route_not_found'],
   ['/api/faults/a', { method: 'PROPFIND' }, 404, 'route_not_found'],
+  ['/api/faults/a', { method: 'QUERY' }, 404, 'route_not_found'],
   ['/api/faults/conflict', {}, 409, 'version_conflict'],
   ['/api/faults/a', { method: 'PUT', body: { token: 'x'.repeat(70_000) } }, 413, 'payload_too_large'],
   [
