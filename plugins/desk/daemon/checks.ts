@@ -86,6 +86,8 @@ export function safeModeItems(why: string | undefined, isHeld: boolean): Diagnos
 
 /** One item for each plugin that failed or waits for another. */
 export function pluginItems(plugins: readonly PluginInfo[]): DiagnosticItem[] {
+  const isOff = ({ state }: PluginInfo) => state.status === 'disabled' && state.why.startsWith('plugins.disabled ')
+  const disabled = plugins.filter(isOff).map(({ name }) => name)
   const items = plugins.flatMap(({ name, state }) => {
     const common = { id: `daemon.plugins.${name}`, category: 'daemon' }
     if (state.status === 'failed') {
@@ -98,7 +100,11 @@ export function pluginItems(plugins: readonly PluginInfo[]): DiagnosticItem[] {
     if (state.status !== 'waiting') return []
     const message =
       state.missing.length === 0 ? `${name} is still being started` : `${name} is not running; ${reasonOf(state)}`
-    return finding({ ...common, code: 'plugin_waiting', severity: 'warning', title: `Plugin ${name} waits`, message })
+    const off = disabled.find(one => state.missing.at(-1)?.endsWith(` of ${one}, which is disabled`))
+    const rest = JSON.stringify(disabled.filter(one => one !== off))
+    const helps = off === undefined ? {} : { suggested_command: command('config set', 'plugins.disabled', rest) }
+    const title = `Plugin ${name} waits`
+    return finding({ ...common, code: 'plugin_waiting', severity: 'warning', title, message, ...helps })
   })
   if (items.length > 0) return items
   const active = plugins.filter(plugin => plugin.state.status === 'active').length

@@ -3,9 +3,10 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
+import type { PluginInfo } from '../../../kernel/platform.js'
 import { definePlugin, kind, surfaceOf } from '../../../kernel/plugin.js'
 import { type Check, HELD_AT_START } from '../../../plugins/desk/daemon/api.js'
-import { resolverItems, START_AGAIN, safeModeItems } from '../../../plugins/desk/daemon/checks.js'
+import { pluginItems, resolverItems, START_AGAIN, safeModeItems } from '../../../plugins/desk/daemon/checks.js'
 import { safeModeReason } from '../../../plugins/desk/daemon/hold.js'
 import { processItems } from '../../../plugins/desk/daemon/home-checks.js'
 import daemon from '../../../plugins/desk/daemon/index.js'
@@ -250,6 +251,22 @@ test('an unapplied record and a failed plugin are named, and the daemon is degra
   await needs.reconcile.settled([{ kind: 'note', id: 'bad' }], { timeoutMs: 5000 })
   assert.equal((await host.request('GET', '/api/status')).body.health.reconcile.failing, [])
   await host.close()
+})
+
+test('a plugin that waits for a disabled one names the command that lets it run', () => {
+  const info = (name: string, state: PluginInfo['state']) => ({ name, state }) as PluginInfo
+  const off = { status: 'disabled', why: 'plugins.disabled names it' } as const
+  const waits = (...missing: string[]) => ({ status: 'waiting', missing }) as const
+  const plugins = [
+    info('installer', off),
+    info('tools', off),
+    info('bundles', waits('bundles', 'extensions', 'installer@1 of installer, which is disabled')),
+    info('other', waits('other', 'things@1, which no plugin provides')),
+  ]
+  assert.equal(
+    pluginItems(plugins).map(item => item.suggested_command),
+    [`svc config set plugins.disabled '["tools"]'`, undefined],
+  )
 })
 
 test.run()
