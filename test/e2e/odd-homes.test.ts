@@ -51,7 +51,7 @@ test('a home that is a file and a removed current folder are plain errors', asyn
   assert.is(refused.status, 1)
   assert.match(refused.stderr, /^error: the current folder does not exist any more\n/)
   assert.match(inGone('--version').stdout, /^\d+\.\d+\.\d+\n$/)
-  assert.match(inGone('session', '--help').stdout, 'svc session list')
+  assert.match(inGone('session', '--help').stdout, 'svc session <command>')
 })
 
 test.run()
