@@ -139,7 +139,10 @@ export class EventLines {
       case 'done': {
         const how = content.status === 'completed' ? endOf(content.stop_reason) : oneLine(content.status)
         const expired = Number(content.expired_requests ?? 0)
-        return { color: 'dim', text: `— ${how}${expired > 0 ? `, ${expired} requests expired` : ''}` }
+        return {
+          color: 'dim',
+          text: `— ${how}${expired > 0 ? `, ${expired} ${expired === 1 ? 'request' : 'requests'} expired` : ''}`,
+        }
       }
       case 'session_stopped': {
         const detail = event.stop_detail ? `: ${oneLine(event.stop_detail)}` : ''
