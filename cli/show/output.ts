@@ -58,10 +58,13 @@ export class Output implements CommandOutput {
   }
 
   line(text: string): void {
+    this.#print(text, this.wraps && this.io.stdout.isTTY ? this.width : Number.POSITIVE_INFINITY)
+  }
+
+  #print(text: string, width: number): void {
     this.#colorsOfText = ''
     if (this.mode !== 'human' || this.quiet) return
     const clean = closeColors(cleanText(text, this.#colors)).text
-    const width = this.wraps && this.io.stdout.isTTY ? this.width : Number.POSITIVE_INFINITY
     this.#write(clean.length <= width ? clean : wrapProse(clean, width))
   }
 
@@ -117,7 +120,8 @@ export class Output implements CommandOutput {
   }
 
   fields(item: unknown, fields: readonly CliColumn[]): void {
-    for (const line of renderFields(item, fields, this.#style())) this.line(line)
+    // Wrapped already.
+    for (const line of renderFields(item, fields, this.#style())) this.#print(line, Number.POSITIVE_INFINITY)
   }
 
   color(name: ColorName, text: string): string {

@@ -145,6 +145,16 @@ test('a value of a record wraps below its start; a command, a path and a hash st
   ])
 })
 
+test('a long word of a record stays next to its colored name', () => {
+  const fields = ['name', 'a-hash'].map(path => ({ path, header: path }))
+  const item = { name: 'n', 'a-hash': 'f'.repeat(64) }
+  const colored = { FORCE_COLOR: '1' } as unknown as { NO_COLOR: string }
+  assert.equal(
+    linesOf(out => out.fields(item, fields), 40, colored),
+    ['\x1b[1mname  \x1b[0m  n', `\x1b[1ma-hash\x1b[0m  ${item['a-hash']}`],
+  )
+})
+
 test('the text of an empty table wraps like the table', () => {
   const shown = (columns: number) =>
     linesOf(out => out.table([], [], 'no things yet; make one: svc thing add'), columns)
