@@ -17,7 +17,10 @@ export function terminalOf(input: Readable): CommandTerminal {
       input.setEncoding('utf8').on('data', more).on('end', end)
       // The previous question paused the input, and a listener alone does not resume it.
       input.resume()
+      // Ctrl-D at an earlier question: its event does not come again.
+      const ended = input.readableEnded ? setImmediate(end) : undefined
       return () => {
+        clearImmediate(ended)
         input.off('data', more).off('end', end)
         input.pause()
       }

@@ -21,4 +21,20 @@ test('a second question is answered after the first', async () => {
   assert.is(await Promise.race([second, new Promise(resolve => setTimeout(resolve, 2000, 'nothing'))]), 'two')
 })
 
+test('each question after the end of the input gets that end', async () => {
+  const input = new PassThrough()
+  const terminal = terminalOf(input)
+  const ended = () =>
+    new Promise(resolve => {
+      const quiet = terminal.onLine(text => {
+        quiet()
+        resolve(text === undefined)
+      })
+    })
+  const first = ended()
+  input.end()
+  assert.is(await first, true)
+  assert.is(await Promise.race([ended(), new Promise(resolve => setTimeout(resolve, 2000, 'nothing'))]), true)
+})
+
 test.run()
