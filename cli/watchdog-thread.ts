@@ -6,6 +6,7 @@ import { locationInCopy } from '../plugins/delivery/extensions/load/copy-path.js
 import { isStopAsked } from './daemon/home-notes.js'
 import { Liveness } from './daemon/liveness.js'
 import { openLog } from './daemon/log-file.js'
+import { mainLoop } from './daemon/main-loop.js'
 import { noteEnd, type Succession } from './daemon/restart-limit.js'
 import { writeSuspect } from './daemon/suspect.js'
 import { type Ask, BEATS, monotonicMs, STOPPING, type WatchdogData } from './daemon/watchdog-data.js'
@@ -19,11 +20,11 @@ export interface Culprit {
 }
 
 const tickMs = 1000
-/** Ticks after which even a main thread that seems to sleep is asked: it may wait in a system call. */
-const askedAfter = 9
-/** Seconds that an answer takes at most; a main thread that ran for longer did other work too. */
-const answerSeconds = 0.005
-/** Seconds that the main thread is blocked without a beat before its owner is determined, and before the process ends. */
+/** Milliseconds between two looks at a main thread that sleeps: a block that begins then is still named within three seconds. */
+const asleepTickMs = 2500
+/** Milliseconds that an answer takes at most; a main thread that ran for longer did other work too. */
+const answerMs = 5
+/** Seconds that the main thread is blocked before its owner is determined, and before the process ends. */
 const namedAfter = 2
 const endedAfter = 5
 /** Maximum milliseconds to wait until the main thread is paused: a thread in a system call cannot be. */
@@ -32,76 +33,87 @@ const pauseMs = 1000
 const { beats, home, successor, log } = workerData as WatchdogData
 const shared = new Int32Array(beats)
 const liveness = new Liveness(home, shared)
+/** Without it the main thread counts as awake, and each tick asks it for a beat. */
+const loop = mainLoop()
 
 /** Seconds for which the main thread has run, and for which it was ready but waited for a CPU. */
 interface Scheduled {
   readonly ran: number
   readonly waited: number
-  /** How often it was given a CPU. */
-  readonly times: number
 }
 
 /** Scheduler data of the main thread, whose ID is the PID; zeros where the system has none. */
 function scheduled(): Scheduled {
   try {
-    const [ran = 0, waited = 0, times = 0] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8')
-      .split(' ')
-      .map(Number)
-    return { ran: ran / 1e9, waited: waited / 1e9, times }
+    const text = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8')
+    const [ran = 0, waited = 0] = text.split(' ').map(Number)
+    return { ran: ran / 1e9, waited: waited / 1e9 }
   } catch {
-    return { ran: 0, waited: 0, times: 0 }
+    return { ran: 0, waited: 0 }
   }
 }
 
 let lastBeat = 0
-/** Ticks of this thread without a beat of the main thread; a suspended machine has neither. */
+/** Whether a beat is due. A main thread that sleeps is not asked for one, because that would wake it. */
+let asked = false
+/** Seconds for which the main thread was blocked at its last beat, and ticks since: a suspended machine has none. */
+let before = 0
 let missed = 0
 let atBeat = scheduled()
 let held = 0
 let culprit: Culprit | undefined
 let looking = false
-/** Ticks since the main thread was asked for a beat; 0 while a beat is due. */
-let unasked = 0
+let lookedAt = monotonicMs()
+let idleMs = loop?.idleMs() ?? 0
 
 ask()
-setInterval(async () => {
+setTimeout(tick, tickMs, tickMs)
+
+/** @param ms planned milliseconds since the last tick */
+async function tick(ms: number): Promise<void> {
+  const turnMs = loop?.turnMs() ?? 1
   const beat = Atomics.load(shared, BEATS)
   const now = scheduled()
-  if (unasked > 0 || beat !== lastBeat) {
+  const isAwake = hasRun() || turnMs > 0
+  const nextMs = isAwake ? tickMs : asleepTickMs
+  setTimeout(tick, nextMs, nextMs)
+  if (turnMs === 0 || !asked || beat !== lastBeat) {
     if (culprit) parentPort?.postMessage({ culprit, seconds: Math.round(held) })
-    const isDue = isAwake(now, beat !== lastBeat) || unasked >= askedAfter
-    lastBeat = beat
+    // The turn may have begun after the last tick. On an overloaded machine the main thread waits for a CPU and is not blocked.
+    before = Math.max(0, Math.min(turnMs, ms) / 1000 - (now.waited - atBeat.waited))
+    held = before
     missed = 0
     atBeat = now
-    held = 0
     culprit = undefined
-    if (isDue) ask()
-    else unasked++
-    liveness.tick(0)
-    return
+    lastBeat = beat
+    asked = false
+    if (isAwake) ask()
+  } else {
+    missed += ms / 1000
+    held = before + Math.max(missed - (now.waited - atBeat.waited), now.ran - atBeat.ran)
   }
-  missed++
-  // On an overloaded machine the main thread waits for a CPU and is not blocked.
-  held = Math.max(missed - (now.waited - atBeat.waited), now.ran - atBeat.ran)
-  liveness.tick(missed * tickMs)
+  liveness.tick(ms, (before + missed) * 1000)
   if (looking || held < namedAfter || (culprit && held < endedAfter)) return
   looking = true
   culprit = (await whoHoldsTheMainThread()) ?? culprit ?? { owner: 'unknown', where: 'a call that does not return' }
   looking = false
   // The main thread may have continued during the check.
   if (held >= endedAfter && Atomics.load(shared, BEATS) === lastBeat) end(culprit)
-}, tickMs)
+}
 
 /** Asks the main thread for a beat. */
 function ask(): void {
-  unasked = 0
+  asked = true
   parentPort?.postMessage({ askedAt: monotonicMs() } satisfies Ask)
 }
 
-/** Whether the main thread has run since the last tick, except for an answer. One that sleeps is not woken for a beat. */
-function isAwake({ ran, times }: Scheduled, answered: boolean): boolean {
-  const isKnown = times > 0
-  return !isKnown || times - atBeat.times > (answered ? 1 : 0) || ran - atBeat.ran > answerSeconds
+/** Whether the main thread has run since the last tick, except for an answer. */
+function hasRun(): boolean {
+  const [at, idle] = [monotonicMs(), loop?.idleMs() ?? 0]
+  const ranMs = at - lookedAt - (idle - idleMs)
+  lookedAt = at
+  idleMs = idle
+  return ranMs > answerMs
 }
 
 /** Pauses the main thread briefly and reads its stack; undefined when it does not stop. */
@@ -183,7 +195,7 @@ async function guardedBy(session: Session, { scopeChain }: Debugger.CallFrame): 
 
 /** Only a signal ends the process: `process.exit` in a worker ends only the worker. */
 function end({ owner, where }: Culprit): void {
-  liveness.sample(missed * tickMs)
+  liveness.sample((before + missed) * 1000)
   liveness.flush()
   let succession: Succession = 'none'
   try {

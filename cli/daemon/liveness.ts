@@ -8,8 +8,8 @@ import {
 } from '../../plugins/desk/support/liveness-file.js'
 import { DELAY, HANDLES, HEAP, OVERSIZE } from './watchdog-data.js'
 
-/** Seconds between two samples, and samples per write: an idle daemon writes once a minute. */
-const EVERY = 10
+/** Milliseconds between two samples, and samples per write: an idle daemon writes once a minute. */
+const EVERY_MS = 10_000
 const AT_ONCE = 6
 /** A longer delay is written immediately, because the process may be ended soon. */
 const LONG_MS = 1000
@@ -22,7 +22,7 @@ const MB = 1024 * 1024
 export class Liveness {
   readonly #file: string
   #waiting: string[] = []
-  #ticks = 0
+  #sinceMs = 0
 
   constructor(
     home: string,
@@ -31,10 +31,12 @@ export class Liveness {
     this.#file = livenessFile(home)
   }
 
-  /** Called once a second. @param heldMs time for which the main thread has been blocked */
-  tick(heldMs: number): void {
-    this.#ticks++
-    if (this.#ticks % EVERY === 0) this.sample(heldMs)
+  /** Takes a sample when one is due. @param ms time since the last call; @param heldMs time for which the main thread has been blocked */
+  tick(ms: number, heldMs: number): void {
+    this.#sinceMs += ms
+    if (this.#sinceMs < EVERY_MS) return
+    this.#sinceMs -= EVERY_MS
+    this.sample(heldMs)
   }
 
   /** Takes a sample now. */

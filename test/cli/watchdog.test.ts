@@ -35,11 +35,19 @@ test('a thread blocked in a system call, which takes no processor time, is notic
   assert.match(stdout, /^acme\.loud: (wait|onBehalfOf|a function)|^unknown: a call that does not return/, stderr)
 })
 
-test('a sleeping thread is not woken each second', () => {
-  // Without scheduler data of threads, each tick asks.
-  if (process.platform !== 'linux') return
-  const { stdout, stderr } = heldBy('sleep')
-  assert.match(stdout, 'the sleeping thread sleeps', stderr)
+test('a thread that slept and is blocked by a child process, which has an event loop of its own, is noticed', () => {
+  const { stdout, stderr } = heldBy('child')
+  assert.match(stdout, /^acme\.loud: |^unknown: a call that does not return/, stderr)
 })
+
+for (const [how, thread] of [
+  ['sleep', 'a sleeping thread'],
+  ['doze', 'a thread that wakes by itself and sleeps again'],
+] as const) {
+  test(`${thread} is not asked for it`, () => {
+    const { stdout, stderr } = heldBy(how)
+    assert.match(stdout, 'the sleeping thread sleeps', stderr)
+  })
+}
 
 test.run()

@@ -72,7 +72,7 @@ test('liveness samples are bounded, contain only numbers, and are in the bundle'
   await s.close()
   const shared = new Int32Array(new SharedArrayBuffer(4 * SLOTS))
   const liveness = new Liveness(s.home, shared)
-  for (let second = 0; second < 60; second++) liveness.tick(0)
+  for (let second = 0; second < 60; second++) liveness.tick(1000, 0)
   shared[HEAP] = 42
   shared[DELAY] = 1500
   liveness.sample(0)
@@ -99,7 +99,7 @@ test('a home with an unwritable log loses only the samples', async ({ s }) => {
   const home = await temporaryFolder('support-odd')
   mkdirSync(path.join(home, 'logs', 'liveness.jsonl'), { recursive: true })
   const liveness = new Liveness(home, new Int32Array(new SharedArrayBuffer(4 * SLOTS)))
-  for (let second = 0; second < 120; second++) liveness.tick(0)
+  for (let second = 0; second < 120; second++) liveness.tick(1000, 0)
   assert.equal(readdirSync(path.join(home, 'logs')), ['liveness.jsonl'])
   rmSync(home, { recursive: true })
 })
