@@ -23,9 +23,8 @@ export const DiskLimits = {
   enough: 40 * MIB,
   /** Age up to which the result of the last check is valid. */
   freshMs: 250,
-  /** Interval between checks without writes: the first with less than `plenty` free space, else the second. */
-  pollMs: [1000, 10_000],
-  plenty: 1024 * MIB,
+  /** Interval between checks without writes: the first for each GiB of free space, which no program fills faster; at most the second. */
+  pollMs: [1000, 60_000],
   /** Pause between two attempts of a write on a full disk. */
   againMs: 100,
 } as const
@@ -68,7 +67,8 @@ export class DiskGuard implements DiskKeeper {
   }
 
   async start(): Promise<void> {
-    const wait = DiskLimits.pollMs[(await this.look()) < DiskLimits.plenty ? 0 : 1]
+    const [least, most] = DiskLimits.pollMs
+    const wait = Math.min(Math.max(((await this.look()) / MIB / 1024) * least, least), most)
     if (!this.#closed) this.#poll = this.from.clock.timeout(wait, () => void this.start(), { unref: true })
   }
 

@@ -119,6 +119,29 @@ test('the disk is also checked without requests; the reserve is kept for the nex
   await rm(home, { recursive: true })
 })
 
+test('the disk is checked as often as a program might fill it', async () => {
+  const clock = new VirtualClock()
+  let looks = 0
+  let free = 4 * 1024 * MIB
+  const freeBytes = async () => {
+    looks++
+    return free
+  }
+  const host = await boot({ plugins: [daemon, disk], clock, freeBytes })
+  const looksIn = async (ms: number) => {
+    const before = looks
+    await clock.advance(ms)
+    await new Promise(resolve => setTimeout(resolve, 50))
+    return looks - before
+  }
+  await looksIn(4000)
+  assert.equal([await looksIn(3900), await looksIn(200)], [0, 1])
+  free = MIB
+  await looksIn(4000)
+  assert.equal([await looksIn(800), await looksIn(200)], [0, 1])
+  await host.close()
+})
+
 test('a file system without free space figures blocks no request', async () => {
   const host = await boot({
     plugins: [daemon, disk, resources, notes().plugin],
