@@ -65,6 +65,11 @@ test('the libraries of the daemon are complete, and of the kind that it takes th
     assert.type(values.get(name), 'function', name)
 })
 
+test('the code of the daemon is ASCII: it is read as Latin-1, and the bundler leaves regular expressions as they are', () => {
+  const odd = readFileSync(join(dist, 'run-daemon.cjs'), 'latin1').match(/.{0,40}[^\0-\x7f]+.{0,20}/g)
+  assert.equal(odd, null)
+})
+
 test('completion of words by the fast path and by the full command line is the same', () => {
   const env = { SVC_WORDS: 'session\nshow\n\n' }
   assert.equal(call('bin/svc', ['completion', 'words'], env), call('svc.cjs', ['completion', 'words'], env))

@@ -84,7 +84,7 @@ function cutOf(text: string, at: number, room: number, { textUnit, fences }: Tex
   const { paragraph, line } = lineCuts(window, fences ? open : undefined, fences)
   if (paragraph > least) return at + paragraph
   if (line > least) return at + line
-  const sentence = lastOf(window, /[.!?…][)"'\]]*\s/g)
+  const sentence = lastOf(window, /[.!?\u2026][)"'\]]*\s/g)
   if (sentence > least) return at + sentence
   const word = lastOf(window, /\s/g)
   if (word > least) return at + word

@@ -89,7 +89,7 @@ export function goalPrompt({ objective, turn_limit }: Goal, turn: number): strin
 /** The agent's report about its goal in the last line of an answer; undefined without one. */
 export function reportIn(answer: string): { readonly says: 'reached' | 'blocked'; readonly note: string } | undefined {
   const last = answer.trimEnd().split('\n').at(-1) ?? ''
-  const [, word, note = ''] = /^[\s*_`>]*GOAL:\s*[*_`]*(reached|blocked)\b[\s,.:;*_`–-]*(.*)$/i.exec(last) ?? []
+  const [, word, note = ''] = /^[\s*_`>]*GOAL:\s*[*_`]*(reached|blocked)\b[\s,.:;*_`\u2013-]*(.*)$/i.exec(last) ?? []
   if (word === undefined) return undefined
   return { says: word.toLowerCase() as 'reached' | 'blocked', note: note.trim() }
 }
