@@ -166,16 +166,26 @@ test('a message shows a notification, and a click leads to the question of its s
   )
   await devtools.send('ServiceWorker.enable')
   const about = { origin: scene.base, registrationId: await registered }
-  const deliver = (data: string) => devtools.send('ServiceWorker.deliverPushMessage', { ...about, data })
   const shown = () =>
     page.evaluate<{ title: string; place: string }[]>(`navigator.serviceWorker.ready
       .then(one => one.getNotifications())
       .then(all => all.map(({ title, data }) => ({ title, place: data.place })))`)
   await page.evaluate('navigator.serviceWorker.ready')
-  await deliver(JSON.stringify({ title: 'An agent waits for your answer', tag: 'a', session: id }))
-  await deliver('{ not readable')
-  await deliver(JSON.stringify({ title: 'Lure', tag: 'b', session: '../../../evil?x=//evil.example' }))
-  await eventually(async () => (await shown()).length === 3, 'the notifications')
+  const [worker] = context.serviceWorkers()
+  const lure = { title: 'Lure', tag: 'b', session: '../../../evil?x=//evil.example' }
+  for (const [data, title] of [
+    [
+      JSON.stringify({ title: 'An agent waits for your answer', tag: 'a', session: id }),
+      'An agent waits for your answer',
+    ],
+    ['{ not readable', 'Something needs you'],
+    [JSON.stringify(lure), lure.title],
+  ] as const) {
+    // One at a time, to a worker that is heard to run: a busy browser drops messages for one that is just started or stopped.
+    await worker?.evaluate('self.registration.active?.state')
+    await devtools.send('ServiceWorker.deliverPushMessage', { ...about, data })
+    await eventually(async () => (await shown()).some(one => one.title === title), `the notification "${title}"`)
+  }
   assert.equal(
     (await shown()).sort((a, b) => a.title.localeCompare(b.title)),
     [
@@ -184,7 +194,6 @@ test('a message shows a notification, and a click leads to the question of its s
       { title: 'Something needs you', place: '#/home' },
     ],
   )
-  const [worker] = context.serviceWorkers()
   await worker?.evaluate(`self.registration.getNotifications({ tag: 'a' }).then(([notification]) =>
     self.dispatchEvent(new NotificationEvent('notificationclick', { notification })))`)
   await page.getByRole('region', { name: 'The agent asks' }).getByText('git push').waitFor()
