@@ -92,6 +92,7 @@ test('a full disk refuses writes and new work with 507, serves reads, stops and 
 
 test('the refusal precedes the body, and a measurement is cached for a moment', async () => {
   const { host, set, room } = await scene()
+  await eventually(() => isReserved(host.home), 'the reserve is there')
   await set(short - 1)
   const large = { ...body('x'), more: 'x'.repeat(6 * MIB) }
   assert.is(await outcome(host, 'PUT', '/api/resources/note/a', large), '507 disk_full')
@@ -173,6 +174,7 @@ test('a full disk during work admits nothing new, and running work can be read, 
     assert.match(await ask('POST', `${busy.at}/prompt`, { text: 'hang' }), /^20[02]/)
     await world.until(busy.at, event => event.type === 'user_message')
 
+    await eventually(() => isReserved(world.kernel.home), 'the reserve is there')
     room.free = short - 1
     await eventually(
       async () => (await ask('POST', `${idle.at}/prompt`, { text: 'say no' })) === '507 disk_full',
