@@ -76,7 +76,7 @@ export function jobSteps({ world, authority, model, real, root, catalog, files }
       async run() {
         const opener = fakeOpener(path.join(world.folder, 'openers'))
         const login = world.terminal(['mcp', 'auth', 'login', 'guarded'], { PATH: `${opener.path}:${world.env.PATH}` })
-        await login.shows(/Log in here: http/)
+        await login.shows(/Log in here:\s+http/)
         const address = await world.until('the address in the browser', () => opener.address())
         const { pages, last } = await logInBy(address)
         await login.shows(/logged in to guarded/)
