@@ -47,6 +47,7 @@ const special: Readonly<Record<string, Omit<Step, 'command'>>> = {
   // It asks for consent, and there is no terminal.
   'svc support bundle --': {},
   'svc support bundle': { status: 1 },
+  'svc desktop list': { before: 'svc workspace add || true' },
   'svc logs events --errors --in': { before: 'svc workspace add || true' },
   // Only the agent of a session has channels.
   'svc ch list': { status: 6 },
