@@ -117,7 +117,7 @@ export function wrapText(text: string, width: number): string[] {
 
 /** A command line in a sentence, up to the punctuation that ends it. */
 const commandLine = /(?:\b[A-Z_]+=\S+ )?\b(?:svc|npm|npx|curl|tar|sudo)(?: (?:"[^"]*"|'[^']*'|[^\s;,()"']+))+/g
-/** Stands for the spaces of a command line; clean text does not contain it. */
+/** A character that takes the place of each space in a command line while its sentence is wrapped; clean text does not contain it. */
 const heldSpace = '\0'
 
 /** A time, number or name, with a gap before its text. */

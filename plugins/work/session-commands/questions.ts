@@ -218,8 +218,10 @@ export class Questions {
 
   #deny(question: Permission): void {
     this.denied++
-    // A question that has ended in the meantime needs no answer.
-    this.#send(question, 'reject-once', { unattended: true }).catch(() => {})
+    // A daemon from before an upgrade refuses the member, and a question that has ended in the meantime needs no answer.
+    this.#send(question, 'reject-once', { unattended: true })
+      .catch(() => this.#send(question, 'reject-once'))
+      .catch(() => {})
   }
 
   /** Sends an answer. The event of the answer removes the question, also when another client answered it. */

@@ -66,7 +66,7 @@ const doings = {
 }
 
 let greeting
-// biome-ignore lint/correctness/noUnusedVariables: takes memory
+// biome-ignore lint/correctness/noUnusedVariables: what `grow` allocates stays in memory as long as it is referenced
 let kept
 const methods = {
   async initialize(params) {
