@@ -30,12 +30,14 @@ export function tablePrefix(name: string): string {
 
 /**
  * Checks a statement before it is prepared: it must be a single statement that reads or changes rows. The kind is checked first,
- * because a PRAGMA takes effect while it is compiled; the rest is read from EXPLAIN.
+ * because a PRAGMA takes effect while it is compiled; the rest is read from EXPLAIN. A SELECT changes nothing, and one without a
+ * semicolon is alone: EXPLAIN would compile it a second time, and a start prepares more than a hundred.
  * @throws StoreError `statement_refused`, or `sql_failed` when SQLite does not understand it
  */
 export function explain(db: SqliteDatabase, sql: string): Verdict {
   const kind = firstWord(sql)
   if (!KINDS.has(kind)) throw refused(sql, `${kind === '' ? 'this' : kind.toUpperCase()} is not allowed here`)
+  if (kind === 'select' && !sql.includes(';')) return { writes: false, tables: [] }
   const tables = new Set<string>()
   let names: Map<SqlValue, string> | undefined
   let writes = false
@@ -115,11 +117,9 @@ function program(db: SqliteDatabase, sql: string): [string, SqlValue, SqlValue, 
 }
 
 function rootPages(db: SqliteDatabase): Map<SqlValue, string> {
-  const rows = db.exec('SELECT rootpage, tbl_name FROM sqlite_schema WHERE rootpage > 0')[0]?.values ?? []
-  return new Map([
-    [1, 'sqlite_schema'],
-    ...rows.map(([root = null, name]) => [root, String(name).toLowerCase()] as const),
-  ])
+  const tables =
+    "SELECT 1, 'sqlite_schema' UNION ALL SELECT rootpage, lower(tbl_name) FROM sqlite_schema WHERE rootpage > 0"
+  return new Map(db.exec(tables)[0]?.values as [SqlValue, string][])
 }
 
 /** Length of the white space and comments (and semicolons) at the start of a text. */

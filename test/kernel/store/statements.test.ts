@@ -93,7 +93,9 @@ test('any other statement is refused with owner and table, and changes nothing',
     assert.equal(kernel.rows('SELECT * FROM acme_x'), [[1, 1]])
     assert.equal(kernel.rows('SELECT * FROM pragma_foreign_keys'), [[1]])
     assert.equal(kernel.rows('SELECT * FROM pragma_journal_mode'), [['wal']])
-    assert.is(await codeOf(() => db.tx(t => t.run('INSERT INTO nowhere VALUES (1)'))), 'sql_failed')
+    for (const sql of ['INSERT INTO nowhere VALUES (1)', 'SELECT 1 FROM nowhere', 'SELECT 1 FROM'])
+      assert.is(await codeOf(() => db.tx(t => t.run(sql))), 'sql_failed', sql)
+    assert.equal(db.rows("SELECT 'a;b'; -- one"), [['a;b']])
   }))
 
 test('a statement allowed to one owner is refused to another', () =>
