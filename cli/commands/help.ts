@@ -35,8 +35,7 @@ export function commandHelp(entry: Entry, width: number): string[] {
       [
         ...options,
         [`-o, --output <${outputModes.join('|')}>`, 'output format; --json is short for -o json'],
-        ...(options.some(([left]) => left === '--quiet') ? [] : [['--quiet', 'print only ids'] as Row]),
-        ...planningRows(entry, options),
+        ...without(options, [['--quiet', 'print only ids'], ...planningRows(entry)]),
         ['--help', 'show this help'],
       ],
       width,
@@ -53,12 +52,19 @@ export function commandHelp(entry: Entry, width: number): string[] {
 /** Interactive commands with key bindings. */
 const keyed: ReadonlySet<string> = new Set(['run', 'session attach'])
 
-/** The planning options of a command, without those that the command declares itself. */
-const planningRows = (entry: Entry, own: readonly Row[]): Row[] =>
-  planningOf(entry).flatMap(({ name, type, summary = '' }) => {
-    const left = type === 'boolean' ? `--${name}` : `--${name} <digest>`
-    return own.some(([shown]) => shown.split(' ')[0] === `--${name}`) ? [] : [[left, summary] as Row]
-  })
+const planningRows = (entry: Entry): Row[] =>
+  planningOf(entry).map(({ name, type, summary = '' }) => [
+    type === 'boolean' ? `--${name}` : `--${name} <digest>`,
+    summary,
+  ])
+
+/** General options without those whose names the command has for its own. */
+function without(own: readonly Row[], general: readonly Row[]): readonly Row[] {
+  const names = new Set(own.map(nameOf))
+  return general.filter(row => !names.has(nameOf(row)))
+}
+
+const nameOf = ([left]: Row): string | undefined => left.split(' ')[0]
 
 /** Help lines of a group of commands; the empty name gives all groups with their verbs. */
 export function groupHelp(

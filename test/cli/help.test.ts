@@ -26,6 +26,21 @@ test('every command has help with usage, arguments, options and an example', asy
   }
 })
 
+test('no option is listed twice', async () => {
+  for (const { path } of entries) {
+    const { stdout } = await svc(...path.split(' '), '--help')
+    const names = stdout.match(/^ {2}(?:-\w, )?--[\w-]+/gm) ?? []
+    assert.equal(names, [...new Set(names)], path)
+  }
+})
+
+test('no example has a word in place of a value', () => {
+  const fillers = entries
+    .map(exampleOf)
+    .filter(example => wordsOf(example).some(word => /^(?:text|one|\{\})$/.test(word)))
+  assert.equal(fillers, [])
+})
+
 test('every example is accepted by the parser of its command', async () => {
   for (const entry of entries) {
     const found = findCommand(wordsOf(exampleOf(entry)).slice(1), entries)
