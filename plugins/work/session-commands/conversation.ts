@@ -22,6 +22,12 @@ export class Conversation {
   #isWorking = false
   /** The waiting prompt that a cancel removes from the queue. */
   #queueEntry: string | undefined
+  /** Prompts without a receipt. */
+  readonly #sending = new Set<Promise<unknown>>()
+  /** Turns of the prompts sent here that have not ended. */
+  readonly #open = new Set<string>()
+  /** Turns that have begun. */
+  readonly #begun = new Set<string>()
 
   constructor(
     private readonly context: TaskContext,
@@ -42,26 +48,77 @@ export class Conversation {
     return this.#questions?.denied ?? 0
   }
 
-  /** Shows the events of the session's stream until the daemon ends it. */
+  /** Shows the events of the session's stream until the daemon ends it; a prompt sent here continues it after a stop. */
   async *events(query: string, signal?: AbortSignal): AsyncGenerator<SessionEvent> {
-    const path = `${this.base}/stream?frames=raw&${query}`
-    for await (const frame of this.context.client.stream(path, { ...(signal && { signal }) })) {
-      const event = eventOf(frame, this.context)
-      if (!event) continue
-      this.last = event.sequence
-      this.#show(event)
-      yield event
+    for (let from = query; ; from = `after_sequence=${this.last}`) {
+      const path = `${this.base}/stream?frames=raw&${from}`
+      let last = ''
+      for await (const frame of this.context.client.stream(path, { ...(signal && { signal }) })) {
+        const event = eventOf(frame, this.context)
+        if (!event) continue
+        this.last = event.sequence
+        last = event.type
+        if (last === 'user_message') this.#begun.add(event.turn_id)
+        this.#show(event)
+        yield event
+      }
+      if (last !== 'session_stopped' || !this.isWaiting) return
     }
   }
 
+  /** Whether a prompt sent here has not ended. */
+  get isWaiting(): boolean {
+    return this.#open.size > 0
+  }
+
+  /**
+   * The end of a prompt sent here by an event; undefined when the event ends none. A turn ends by the event with its ID. A stop ends
+   * the prompts that it found, but not one that starts the session again.
+   */
+  async endBy(event: SessionEvent, signal?: AbortSignal): Promise<TurnEnd | undefined> {
+    const end = endOfTurn(event, event.turn_id)
+    if (!end) return undefined
+    // The receipt that names a turn may arrive after the turn's end.
+    await Promise.race([Promise.allSettled(this.#sending), ...(signal ? [aborted(signal)] : [])])
+    if (event.type === 'session_stopped') return (await this.#endOpen()) ? end : undefined
+    if (!this.#open.has(event.turn_id)) return undefined
+    if (end === 'canceled' && !this.interrupted && (await this.#isStopping(event))) return undefined
+    this.#open.delete(event.turn_id)
+    return end
+  }
+
+  /** Ends the prompts that a stop found; returns whether there were any. */
+  async #endOpen(): Promise<boolean> {
+    const found = this.#open.size
+    for (const turn of this.#open) {
+      if (this.#begun.has(turn) || !(await this.#comesLater(turn))) this.#open.delete(turn)
+    }
+    return this.#open.size < found
+  }
+
+  /** Whether a prompt that had not begun before a stop begins after it: the session runs again, or has the prompt already. */
+  async #comesLater(turn: string): Promise<boolean> {
+    const query = `events?turn_id=${encodeURIComponent(turn)}&limit=1`
+    return !(await this.#isEnding()) || (await newestSequence(this.context, this.base, query)) > this.last
+  }
+
   /** Sends a prompt whose text is on the screen. A queued prompt is shown again when it begins. */
-  async send(body: Readonly<Record<string, unknown>>): Promise<PromptReceipt> {
+  send(body: Readonly<Record<string, unknown>>): Promise<PromptReceipt> {
+    const sent = this.#send(body)
+    this.#sending.add(sent)
+    const settled = () => void this.#sending.delete(sent)
+    sent.then(settled, settled)
+    return sent
+  }
+
+  async #send(body: Readonly<Record<string, unknown>>): Promise<PromptReceipt> {
     this.#typed.push(body.text)
     try {
       const reply = await this.context.client.request('POST', `${this.base}/prompt`, body)
       const { prompt } = reply as { prompt: PromptReceipt }
       if (prompt.queued === true || prompt.goal) this.#isTyped(body.text)
       else this.working()
+      if (prompt.new_turn_id !== undefined && !prompt.goal && !prompt.replayed) this.#open.add(prompt.new_turn_id)
       return prompt
     } catch (error) {
       this.#isTyped(body.text)
@@ -159,8 +216,11 @@ export class Conversation {
   }
 
   /** Whether a turn was canceled by a stop of its session, which the next event reports. */
-  async isStopping(end: SessionEvent): Promise<boolean> {
-    if (end.type !== 'done') return false
+  async #isStopping({ type }: SessionEvent): Promise<boolean> {
+    return type === 'done' && this.#isEnding()
+  }
+
+  async #isEnding(): Promise<boolean> {
     const { session } = (await this.context.client.request('GET', this.base)) as { session: { state: string } }
     return session.state === 'stopping' || session.state === 'stopped'
   }
@@ -264,19 +324,30 @@ export function eventOf({ event, data }: Frame, { fault }: Pick<TaskContext, 'fa
 }
 
 /** Sequence of the newest event; 0 when there is none. */
-export async function newestSequence({ client }: Pick<TaskContext, 'client'>, base: string): Promise<number> {
-  const { events } = (await client.request('GET', `${base}/events?limit=1`)) as { events: SessionEvent[] }
+export async function newestSequence(
+  { client }: Pick<TaskContext, 'client'>,
+  base: string,
+  query = 'events?limit=1',
+): Promise<number> {
+  const { events } = (await client.request('GET', `${base}/${query}`)) as { events: SessionEvent[] }
   return events[0]?.sequence ?? 0
+}
+
+/** Resolves when the signal aborts. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise(resolve => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
 }
 
 /** ACP stop reasons of an unfinished turn. */
 const UNFINISHED: ReadonlySet<unknown> = new Set(['max_tokens', 'max_turn_requests', 'refusal'])
 
-/** The end of a turn by an event; undefined for any other event. */
-export function endOfTurn(
-  event: SessionEvent,
-  turnId: string | undefined,
-): 'completed' | 'unfinished' | 'canceled' | 'failed' | undefined {
+type TurnEnd = 'completed' | 'unfinished' | 'canceled' | 'failed'
+
+/** The end of a turn by an event; undefined for any other event. A stop ends every turn. */
+export function endOfTurn(event: SessionEvent, turnId: string | undefined): TurnEnd | undefined {
   if (event.type === 'session_stopped') return 'failed'
   if (event.turn_id !== turnId) return undefined
   const { status, note, stop_reason: reason } = contentOf(event)

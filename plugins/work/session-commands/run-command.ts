@@ -5,7 +5,7 @@ import type { PromptReceipt, Session, SessionEvent } from '../../../schemas/sess
 import { goalText, queuedText, runSlash } from './attach-commands.js'
 import { attachedFiles, sendFiles } from './attached-files.js'
 import { completer } from './completion.js'
-import { Conversation, canGoOn, endOfTurn, newestSequence } from './conversation.js'
+import { Conversation, canGoOn, newestSequence } from './conversation.js'
 import { contentOf } from './event-lines.js'
 import { sandboxText, sandboxWarning } from './sandbox-text.js'
 import type { FolderChanges, TaskContext } from './task-context.js'
@@ -128,13 +128,11 @@ async function converse(
 ): Promise<RunEnd> {
   const left = new AbortController()
   const detach = () => left.abort(new Error('the output was closed'))
-  const open = new Set<string | undefined>()
   const prompt = await talk.send(body)
   if (prompt.goal) {
     talk.say(goalText(prompt.goal))
     return 'detached'
   }
-  open.add(prompt.new_turn_id)
   talk.cancelOnInterrupt(prompt.queue_entry_id, detach)
   const take = (line: string | undefined) => {
     if (line === undefined) detach()
@@ -146,7 +144,6 @@ async function converse(
     if (await runSlash(line, talk, context, base)) return
     const receipt: PromptReceipt = await talk.send({ text: line })
     if (receipt.goal) return talk.say(goalText(receipt.goal))
-    open.add(receipt.new_turn_id)
     const queued = queuedText(receipt)
     if (queued !== undefined) talk.say(queued)
   }
@@ -155,15 +152,16 @@ async function converse(
   try {
     for await (const event of talk.events(`after_sequence=${before}`, left.signal)) {
       context.watched?.(event)
-      const how = endOf(event, open)
-      if (!how || (how === 'canceled' && !talk.interrupted && (await talk.isStopping(event)))) continue
-      if (event.type === 'session_stopped') open.clear()
-      else open.delete(event.turn_id)
+      const how = await talk.endBy(event, left.signal)
+      if (!how) continue
       expired += Number(contentOf(event).expired_requests ?? 0)
       end = talk.interrupted ? 'canceled' : how
+      if (talk.isWaiting) {
+        talk.cancelOnInterrupt(undefined, detach)
+        continue
+      }
       if (event.type === 'session_stopped' && canGoOn(event)) talk.say('A prompt starts it again.')
-      if (open.size === 0) break
-      talk.cancelOnInterrupt(undefined, detach)
+      break
     }
   } catch (error) {
     if (!left.signal.aborted) throw error
@@ -198,10 +196,6 @@ class Answer {
     else if (event.type === 'error') this.failure = String(error)
     else if (event.type === 'done') this.failure = `the agent stopped before it had finished (${String(reason)})`
   }
-}
-
-function endOf(event: SessionEvent, open: ReadonlySet<string | undefined>) {
-  return event.type === 'session_stopped' || open.has(event.turn_id) ? endOfTurn(event, event.turn_id) : undefined
 }
 
 /** Starts the session. When no agent can run, it offers the one included in the package. */

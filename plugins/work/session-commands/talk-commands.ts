@@ -3,7 +3,7 @@ import type { SessionEvent, WaitSessionReply } from '../../../schemas/sessions.j
 import { goalText, promptHistory, queuedText, runSlash } from './attach-commands.js'
 import { attachedFiles, sendFiles } from './attached-files.js'
 import { completer } from './completion.js'
-import { Conversation, canGoOn, endOfTurn, newestSequence } from './conversation.js'
+import { aborted, Conversation, canGoOn, endOfTurn, newestSequence } from './conversation.js'
 import { holdSession } from './lease.js'
 import { sessionPath } from './session-path.js'
 import type { TaskContext } from './task-context.js'
@@ -56,8 +56,8 @@ export async function runPrompt(context: TaskContext): Promise<number> {
   })
   try {
     for await (const event of talk.events(`after_sequence=${before}`)) {
-      const end = endOfTurn(event, prompt.new_turn_id)
-      if (!end || (end === 'canceled' && !talk.interrupted && (await talk.isStopping(event)))) continue
+      const end = await talk.endBy(event)
+      if (!end || talk.isWaiting) continue
       if (event.type === 'session_stopped' && canGoOn(event)) {
         talk.say(`a prompt starts it again: ${command('session prompt', id, '…')}`)
       }
@@ -130,8 +130,8 @@ export async function runAttach(context: TaskContext): Promise<number> {
   try {
     for (let query = `limit=${SHOWN_BEFORE}`; ; query = `after_sequence=${talk.last}`) {
       let again: Promise<void> | undefined
-      const last = await follow(talk, query, left.signal, event => {
-        input?.saw(event)
+      const last = await follow(talk, query, left.signal, (event, end) => {
+        input?.saw(event, end)
         // Only a prompt that comes after the stop starts the session again.
         if (event.type === 'session_stopped')
           again = new Promise(resolve => {
@@ -162,7 +162,6 @@ const isPiped = ({ terminal, unseen }: TaskContext) => terminal === undefined &&
 /** Standard input of `svc session attach` as one prompt. The command ends with that input, or with the turn. */
 class PipedInput {
   code = 0
-  #turn: string | undefined
   /** The input ended without a prompt: the command ends after showing the history. */
   #isEmpty = false
 
@@ -182,8 +181,8 @@ class PipedInput {
     })
   }
 
-  saw(event: SessionEvent): void {
-    const end = this.#turn === undefined ? undefined : endOfTurn(event, this.#turn)
+  /** @param end the end of the prompt by this event, if it is that */
+  saw(event: SessionEvent, end: string | undefined): void {
     if (end) this.code = end === 'completed' ? 0 : 1
     if (end || (this.#isEmpty && event.sequence >= this.about.past)) this.about.leave()
   }
@@ -196,7 +195,7 @@ class PipedInput {
       if (talk.last >= past) leave()
       return
     }
-    this.#turn = (await talk.send({ text: text.trimEnd() })).new_turn_id
+    await talk.send({ text: text.trimEnd() })
   }
 }
 
@@ -210,13 +209,13 @@ async function follow(
   talk: Conversation,
   query: string,
   left: AbortSignal,
-  saw: (event: SessionEvent) => void,
+  saw: (event: SessionEvent, end: string | undefined) => void,
 ): Promise<SessionEvent | undefined> {
   let last: SessionEvent | undefined
   try {
     for await (const event of talk.events(query, left)) {
       last = event
-      saw(event)
+      saw(event, await talk.endBy(event, left))
       if (event.type === 'user_message') talk.cancelOnInterrupt()
       else if (endOfTurn(event, event.turn_id)) talk.endOnInterrupt()
     }
@@ -246,8 +245,4 @@ export async function runWait(context: TaskContext): Promise<number> {
       return fault('wait_timeout', `${id} is ${reply.state} after ${options.timeout} s`, command('session attach', id))
     }
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
 }
