@@ -54,7 +54,9 @@ export class Client {
     const call = { method, path, headers, body }
     const work = () => this.#whileItLives(signal, both => this.#request({ ...call, signal: both }))
     const { progress } = this.#options
-    return progress && !options.waits ? progress.during('waiting for the daemon', work) : work()
+    const isRead = method === 'GET' || path.endsWith('/wait')
+    const left = isRead ? undefined : 'the daemon still completes the request'
+    return progress ? progress.during(options.waits ? '' : 'waiting for the daemon', work, left) : work()
   }
 
   /**

@@ -31,6 +31,11 @@ export async function run(argv: readonly string[], world: Io): Promise<number> {
   let io = inLocale(world)
   let out = new Output(io, 'human')
   let called: Entry | undefined
+  let progress: Progress | undefined
+  const interrupted = () => {
+    if (progress?.left !== undefined) io.stderr.write(`interrupted; ${progress.left}\n`)
+    return exitCodes.interrupted
+  }
   try {
     const call = readCall(argv)
     const { words, help } = call
@@ -69,9 +74,9 @@ export async function run(argv: readonly string[], world: Io): Promise<number> {
     const carryOut = async (entry: Entry, invocation: Invocation) => {
       const screen = mode === 'human' && !invocation.quiet && isLive(entry.path) ? await io.openScreen?.() : undefined
       out = new Output(screen ? inLocale({ ...world, stdout: screen }) : io, mode, invocation.quiet)
-      const progress = new Progress(io.stderr, io.stderr.isTTY === true && !out.json && !invocation.quiet && !screen)
+      const waits = new Progress(io.stderr, io.stderr.isTTY === true && !out.json && !invocation.quiet && !screen)
       const daemon = clientOf(io, {
-        progress,
+        progress: waits,
         notice: text => {
           if (out.json) return
           if (screen) screen.say(cleanText(text))
@@ -82,18 +87,19 @@ export async function run(argv: readonly string[], world: Io): Promise<number> {
         },
         ...(io.probe && { probe: io.probe }),
       })
+      progress = waits
       const client = invocation.isDryRun || invocation.plan !== undefined ? await planned(daemon, invocation) : daemon
       const mayName = entry.kind !== 'local' && Object.keys({ ...invocation.args, ...invocation.options }).length > 0
       const named = mayName
         ? await (await import('./commands/references.js')).withReferences(entry, invocation, data, client)
         : invocation
-      return execute(entry, named, { io: screen ? { ...io, screen } : io, out, data, home, client, progress })
+      return execute(entry, named, { io: screen ? { ...io, screen } : io, out, data, home, client, progress: waits })
     }
     const command = await parseCommand(found.entry, found.rest, { carryOut })
     const code = await command.validateAndExecute()
-    return io.signal.aborted ? exitCodes.interrupted : code
+    return io.signal.aborted ? interrupted() : code
   } catch (error) {
-    if (io.signal.aborted) return exitCodes.interrupted
+    if (io.signal.aborted) return interrupted()
     const plan = planOf(error)
     if (plan !== undefined) {
       const { showPlan } = await import('./planning.js')

@@ -56,6 +56,8 @@ const openScreen = async () => {
   const { Screen } = await import('./show/screen.js')
   const screen = new Screen(process.stdin, process.stdout, () => interrupts.interrupt(), isAsciiLocale(process.env))
   process.on('exit', () => screen.close())
+  // Without a listener, SIGTERM ends the process without an exit event.
+  listen()
   return screen
 }
 

@@ -101,7 +101,7 @@ async function follow(
       while (operations.read(id)?.status === status && (await isCarriedOut(home, operation)) && Date.now() <= until)
         await sleep(POLL_MS, undefined, { signal })
     }
-    await progress.during(WAITING[status], changed)
+    await progress.during(WAITING[status], changed, 'the restart goes on: svc status')
   }
 }
 

@@ -43,6 +43,8 @@ export async function startDaemon(context: LocalContext): Promise<number | undef
     const { io, home } = context
     refuseForeign(home)
     forgetStop(home)
+    // The daemon ends by itself: a closed terminal or pipe must not end the process during its shutdown.
+    context.onInterrupt(() => {}, { anyEnd: true })
     const { loadDaemon } = await import('./load-daemon.js')
     const runDaemon = await loadDaemon(io.root, home)
     return runDaemon({ root: io.root, home, env: io.env, foreground: true, safeMode, newCatalog })
@@ -190,7 +192,8 @@ function waitReady(
   { client, signal, progress }: Pick<LocalContext, 'client' | 'signal' | 'progress'>,
   over: () => boolean | Promise<boolean>,
 ): Promise<Identity | undefined> {
-  return progress.during('waiting for the daemon to be ready', () => untilReady(client, signal, over))
+  const left = 'the daemon goes on to start: svc status, or svc daemon stop'
+  return progress.during('waiting for the daemon to be ready', () => untilReady(client, signal, over), left)
 }
 
 async function untilReady(

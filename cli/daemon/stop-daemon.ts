@@ -39,7 +39,8 @@ export async function stopRunning({
   const pid = await runningDaemon(home)
   if (pid !== undefined) {
     terminate(pid)
-    await progress.during('waiting for the daemon to stop', () => untilGone(home, pid, signal))
+    const left = 'the daemon goes on to stop: svc status'
+    await progress.during('waiting for the daemon to stop', () => untilGone(home, pid, signal), left)
   }
   forgetEnds(home)
   return pid

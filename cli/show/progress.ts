@@ -8,6 +8,8 @@ const frames = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
 /** A status line on a terminal's standard error during a wait; it is removed afterwards. */
 export class Progress {
   #waiting = false
+  /** What goes on when the command is interrupted during the wait. */
+  left: string | undefined
 
   /** @param on false without a terminal, for programs and in quiet mode */
   constructor(
@@ -15,9 +17,20 @@ export class Progress {
     private readonly on: boolean,
   ) {}
 
-  /** Waits for `work` and shows a long wait. A nested wait is not shown, because the outer one is. */
-  async during<T>(what: string, work: () => Promise<T>): Promise<T> {
-    if (!this.on || this.#waiting) return work()
+  /**
+   * Waits for `work` and shows a long wait, unless `what` is empty. A nested wait is not shown, because the outer one is.
+   * @param left what goes on when the command is interrupted during the wait
+   */
+  async during<T>(what: string, work: () => Promise<T>, left?: string): Promise<T> {
+    const outer = this.left
+    this.left ??= left
+    const result = await this.#during(what, work)
+    this.left = outer
+    return result
+  }
+
+  async #during<T>(what: string, work: () => Promise<T>): Promise<T> {
+    if (!this.on || this.#waiting || what === '') return work()
     this.#waiting = true
     const startedAt = Date.now()
     let shown = false

@@ -171,6 +171,18 @@ test('Ctrl-C with an unresponsive daemon exits with 130 and no message', async (
   assert.equal(await ended, { code: 130, signal: null, stdout: '', stderr: '' })
 })
 
+test('Ctrl-C during a request that changes something says that it goes on', async ({ daemon }) => {
+  const request = new Promise<void>(resolve => {
+    daemon.answer('POST /api/things', () => resolve())
+  })
+  const waiting = svc(daemon.home, 'thing', 'make', '--name', 'one')
+  const ended = result(waiting)
+  await request
+  waiting.kill('SIGINT')
+  const stderr = 'interrupted; the daemon still completes the request\n'
+  assert.equal(await ended, { code: 130, signal: null, stdout: '', stderr })
+})
+
 test('head of a table and of an endless stream ends without an error', async ({ daemon }) => {
   const things = Array.from({ length: 50_000 }, (_, i) => ({ id: `thg_${i}`, note: 'x'.repeat(100) }))
   daemon.reply('GET /api/things', 200, { things })

@@ -1,11 +1,16 @@
 // proof, timeout: 120s: the built program, started and killed
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { Installed, until } from './installed.js'
+import { inspectProcess } from '../../plugins/platform/processes/inspect.js'
+import { Installed, program, until } from './installed.js'
+
+const TERMINAL = fileURLToPath(new URL('../fixtures/terminal.py', import.meta.url))
 
 const test = suite<{ at: Installed }>('daemon')
 test.before.each(context => {
@@ -104,6 +109,44 @@ test('a foreground daemon logs to its output, holds the lock and ends with Ctrl-
   assert.match(stdout, 'daemon stopped')
   assert.match(log(at), 'daemon stopped')
   assert.not(existsSync(join(at.home, 'daemon.json')))
+})
+
+/** Starts a foreground daemon on a terminal, or with its output in a pipe, and closes that once it is ready. */
+async function leftDaemon(at: Installed, ...command: string[]) {
+  const child = spawn(
+    command[0]!,
+    [...command.slice(1), process.execPath, program, 'daemon', 'start', '--foreground'],
+    {
+      env: at.env,
+      stdio: ['pipe', 'pipe', 'ignore'],
+    },
+  )
+  const ended = once(child, 'exit')
+  await once(child.stdout, 'data')
+  const { pid } = at.discovery
+  return { child, ended, pid }
+}
+const gone = (pid: number) => () => inspectProcess(pid, process.platform)?.ended !== false || undefined
+
+test('a closed terminal stops a foreground daemon cleanly', async ({ at }) => {
+  const { child, ended, pid } = await leftDaemon(at, 'python3', TERMINAL)
+  child.kill('SIGKILL')
+  await ended
+  await until(gone(pid), 60_000, () => `the end of the daemon\n${log(at)}`)
+  assert.match(log(at), /SIGHUP: the daemon stops[\s\S]*daemon stopped/)
+  assert.not(existsSync(join(at.home, 'daemon.json')))
+})
+
+test('a foreground daemon outlives the reader of its output', async ({ at }) => {
+  const { child, ended, pid } = await leftDaemon(at, 'env')
+  child.stdout.destroy()
+  await at.svc('status')
+  await at.svc('config', 'set', 'log.level', 'debug')
+  await at.svc('status')
+  assert.is(at.discovery.pid, pid)
+  child.kill('SIGTERM')
+  await ended
+  assert.match(log(at), 'daemon stopped')
 })
 
 test('after kill -9 the next start takes over, whatever files remain', async ({ at }) => {

@@ -232,6 +232,8 @@ export class Conversation {
   }
 
   fail(error: unknown): void {
+    // The errors of an interrupted command are those of its interruption.
+    if (this.context.signal.aborted) return
     this.#lines.end()
     this.context.out.line(this.context.out.color('red', messageOf(error)))
   }

@@ -66,6 +66,16 @@ test('Ctrl-C cancels only the turn; a second one leaves an unresponsive agent', 
   await world.kernel.request('POST', `${at}/stop`)
 })
 
+test('SIGTERM leaves the terminal as it was', async () => {
+  const { id, at } = await world.session('asks')
+  const shell = Shell.terminal('session', 'prompt', id, 'say begun\nhang')
+  await shell.shows(/begun/)
+  shell.signal('SIGTERM')
+  assert.is(await shell.ended, 143, shell.text)
+  assert.ok(shell.text.lastIndexOf('\x1b[?2004l') > shell.text.lastIndexOf('\x1b[?2004h'), shell.text)
+  await world.kernel.request('POST', `${at}/stop`)
+})
+
 test('Ctrl-C removes a queued prompt, and the running turn continues', async () => {
   const { id, at } = await world.session('asks')
   await world.kernel.request('POST', `${at}/prompt`, { text: 'say first\nhang' })
