@@ -55,7 +55,7 @@ export class Client {
     const work = () => this.#whileItLives(signal, both => this.#request({ ...call, signal: both }))
     const { progress } = this.#options
     const isRead = method === 'GET' || path.endsWith('/wait')
-    const left = isRead ? undefined : 'the daemon still completes the request'
+    const left = isRead ? undefined : 'the daemon completes what it has received'
     return progress ? progress.during(options.waits ? '' : 'waiting for the daemon', work, left) : work()
   }
 

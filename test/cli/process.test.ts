@@ -179,7 +179,7 @@ test('Ctrl-C during a request that changes something says that it goes on', asyn
   const ended = result(waiting)
   await request
   waiting.kill('SIGINT')
-  const stderr = 'interrupted; the daemon still completes the request\n'
+  const stderr = 'interrupted; the daemon completes what it has received\n'
   assert.equal(await ended, { code: 130, signal: null, stdout: '', stderr })
 })
 

@@ -308,33 +308,34 @@ export class Prompting {
     })
     for (const { turn_id } of stale) live.log.append(droppedEvent(turn_id))
     if (interrupts) live.turn?.cancel('user')
-    if (!live.turn) this.#continue(live.id)
+    // Before the reply: a sender that finds the session stopped knows that the stop came later.
+    if (!live.turn) await this.#next(live.id)
     return { status: 202, prompt }
   }
 
   /** Begins the next waiting prompt, if the session is free. */
   #continue(id: string): void {
-    if (this.#closed) return
-    const next = this.#decisions.run(id, async () => {
-      const { prompts, kernel } = this.context
-      const first = this.#steering.get(id)
-      this.#steering.delete(id)
-      const queued = prompts.queued(id)
-      for (const request of [...queued.filter(one => one.id === first), ...queued.filter(one => one.id !== first)]) {
-        const live = this.sessions.peek(id)
-        if (this.#closed || !live || live.turn || live.signal.aborted) return
-        try {
-          await this.#start(live, request, (t, status) => prompts.setStatus(t, request, status))
-          return
-        } catch (error) {
-          await writeUnbegun(live.log, request, messageOf(error))
-          await kernel.db.tx(t => prompts.finish(t, request, 'failed'))
-        }
-      }
+    if (!this.#closed) this.#track(this.#decisions.run(id, () => this.#next(id)))
+  }
+
+  async #next(id: string): Promise<void> {
+    const { prompts, kernel } = this.context
+    const first = this.#steering.get(id)
+    this.#steering.delete(id)
+    const queued = prompts.queued(id)
+    for (const request of [...queued.filter(one => one.id === first), ...queued.filter(one => one.id !== first)]) {
       const live = this.sessions.peek(id)
-      if (!this.#closed && live && !live.turn && !live.signal.aborted) await this.#goOn(live)
-    })
-    this.#track(next)
+      if (this.#closed || !live || live.turn || live.signal.aborted) return
+      try {
+        await this.#start(live, request, (t, status) => prompts.setStatus(t, request, status))
+        return
+      } catch (error) {
+        await writeUnbegun(live.log, request, messageOf(error))
+        await kernel.db.tx(t => prompts.finish(t, request, 'failed'))
+      }
+    }
+    const live = this.sessions.peek(id)
+    if (!this.#closed && live && !live.turn && !live.signal.aborted) await this.#goOn(live)
   }
 
   #track(work: Promise<void>): void {

@@ -121,6 +121,22 @@ test('a prompt that waits ends with the stop that it waited through', async () =
   assert.match(text, /Queued[\s\S]*a prompt starts it again/)
 })
 
+test('a prompt behind prompts that a stop kept is followed to its end', async () => {
+  const { id, at } = await lively()
+  const gate = world.gate()
+  await world.kernel.request('POST', `${at}/prompt`, { text: `${gate.line}\nexit 3` })
+  await world.kernel.request('POST', `${at}/prompt`, { text: 'say kept' })
+  await gate.open()
+  await world.until(at, isStop)
+  const { code, text } = await run(commands.runPrompt, {
+    args: { session_id: id, text: 'say again' },
+    meddle: once(/\/prompt$/, async () => assert.is.not((await world.row(id)).state, 'stopped', 'with the receipt')),
+  })
+  assert.is(code, 0, text)
+  assert.match(text, /Queued[\s\S]*kept\n[\s\S]*again\n[\s\S]*done/)
+  assert.not.match(text, 'session stopped')
+})
+
 test('piped input that starts a session again does not end with the stop before it', async () => {
   const { id, at } = await lively()
   const { code, text } = await run(commands.runAttach, {
