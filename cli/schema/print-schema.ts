@@ -5,7 +5,7 @@ import { replaceDurably } from '../../kernel/kit/durable-file.js'
 import { readRegularFileSync } from '../../kernel/kit/read-file.js'
 import { CliFault } from '../fault.js'
 import type { LocalContext } from '../local.js'
-import { textOf, withSettings, writeText } from '../setup/settings-file.js'
+import { editText, textOf, withSettings } from '../setup/settings-file.js'
 import { addSetting, type SettingSchema } from './config-schema.js'
 import { SETTINGS_CACHE } from './settings-cache.js'
 
@@ -45,7 +45,7 @@ export async function writeConfigSchema(context: Context): Promise<string> {
   if (readRegularFileSync(file, { maxBytes: MAX_BYTES })?.toString() !== text)
     await replaceDurably(file, Buffer.from(text), { mode: 0o600 })
   const before = textOf(context.home)
-  if (!before.includes('"$schema"')) writeText(context.home, withSettings(before, { $schema: `./${SCHEMA_FILE}` }))
+  if (!before.includes('"$schema"')) editText(context.home, text => withSettings(text, { $schema: `./${SCHEMA_FILE}` }))
   return file
 }
 

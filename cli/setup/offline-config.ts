@@ -16,9 +16,10 @@ import { asInvalid, textOf, withSettings, writeText } from './settings-file.js'
  */
 export async function changeConfig(
   command: string,
-  { args, options }: Invocation,
+  invocation: Invocation,
   { io, out, home }: { readonly io: Io; readonly out: Output; readonly home: string },
 ): Promise<void> {
+  const { args, options } = invocation
   const key = String(args.key)
   const before = textOf(home)
   const value = command === 'config set' ? parsed(String(args.value)) : undefined
@@ -37,7 +38,8 @@ export async function changeConfig(
     if (bad) throw refused('config_invalid', bad.text)
   }
   const skipped = after === before
-  if (!skipped && options['dry-run'] !== true) writeText(home, after)
+  if (!skipped && options['dry-run'] !== true && !writeText(home, after, before))
+    return changeConfig(command, invocation, { io, out, home })
   const problems = problemsOf(after).map(problemText)
   const more = problems.length > 0 ? { problems } : {}
   if (out.json) return out.value({ skipped, restart_required: false, next_action: 'none', ...more })

@@ -1,4 +1,14 @@
-import { mkdirSync, realpathSync, renameSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { findNodeAtLocation, getNodeValue, type ParseError, parseTree } from 'jsonc-parser'
 import { readRegularFileSync } from '../../kernel/kit/read-file.js'
@@ -8,6 +18,9 @@ import { CliFault, exitCodes } from '../fault.js'
 
 /** The daemon refuses a larger file. */
 const mostBytes = 16 * 1024 * 1024
+/** Milliseconds after which a temporary file is a leftover, and between two attempts to create it. */
+const LEFT_MS = 5000
+const WAIT_MS = 10
 /** The settings that `svc init` writes. */
 const decided = ['defaults.provider', 'permissions.mode', 'providers.svc.base_url'] as const
 
@@ -23,8 +36,13 @@ export async function readSettings(home: string): Promise<Record<string, string>
 
 /** Writes settings to config.json; comments and other settings stay. Returns the path of the file. */
 export async function writeSettings(home: string, settings: Readonly<Record<string, string>>): Promise<string> {
-  if (Object.keys(settings).length > 0) writeText(home, withSettings(textOf(home), settings))
+  if (Object.keys(settings).length > 0) editText(home, before => withSettings(before, settings))
   return join(home, 'config.json')
+}
+
+/** Changes the text of config.json; a change by another command in the meantime is kept. */
+export function editText(home: string, change: (before: string) => string): void {
+  for (let before = textOf(home); !writeText(home, change(before), before); before = textOf(home));
 }
 
 /**
@@ -49,14 +67,40 @@ export function asInvalid<T>(work: () => T): T {
   }
 }
 
-/** Replaces config.json by a text. */
-export function writeText(home: string, text: string): void {
-  const file = join(home, 'config.json')
+/**
+ * Replaces config.json by a text; it is on the disk then. Returns false, and writes nothing, when the file does not have the text
+ * `before`: another command has changed it.
+ */
+export function writeText(home: string, text: string, before: string): boolean {
   mkdirSync(home, { recursive: true, mode: 0o700 })
-  const target = targetOf(file)
-  const temporary = `${target}.${process.pid}.tmp`
-  writeFileSync(temporary, text.endsWith('\n') ? text : `${text}\n`, { flag: 'wx', mode: 0o600 })
-  renameSync(temporary, target)
+  const target = targetOf(join(home, 'config.json'))
+  const temporary = `${target}.tmp`
+  const handle = openAlone(temporary)
+  let isReplaced = false
+  try {
+    if (textOf(home) !== before) return false
+    writeFileSync(handle, text.endsWith('\n') ? text : `${text}\n`)
+    fsyncSync(handle)
+    renameSync(temporary, target)
+    isReplaced = true
+    return true
+  } finally {
+    closeSync(handle)
+    if (!isReplaced) rmSync(temporary, { force: true })
+  }
+}
+
+/** Creates the temporary file, which excludes other writers until it is renamed. One that a killed command left is removed. */
+function openAlone(temporary: string): number {
+  try {
+    return openSync(temporary, 'wx', 0o600)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    const { mtimeMs = 0 } = lstatSync(temporary, { throwIfNoEntry: false }) ?? {}
+    if (Date.now() - mtimeMs > LEFT_MS) rmSync(temporary, { force: true })
+    else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, WAIT_MS)
+    return openAlone(temporary)
+  }
 }
 
 /** The text of config.json; empty without a file. */

@@ -1,11 +1,15 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { runCli } from './fake-daemon.js'
 import { data, dist } from './tree.js'
 
+const run = promisify(execFile)
+const program = join(dist, 'svc.cjs')
 const folder = mkdtempSync(join(tmpdir(), 'svc-offline-config-'))
 test.after(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -29,6 +33,26 @@ test('a setting that prevents the start is changed without a daemon; comments st
   assert.is((await svc('config', 'set', 'http.port', '0')).stdout, 'no changes\n')
   await svc('config', 'unset', 'http.port')
   assert.not.match(readFileSync(file, 'utf8'), 'port"')
+})
+
+test('concurrent commands without a daemon lose no setting', async () => {
+  const { file } = world('concurrent')
+  writeFileSync(`${file}.tmp`, 'left by a command that was killed')
+  utimesSync(`${file}.tmp`, 0, 0)
+  const settings = [
+    ['http.port', '0'],
+    ['log.level', 'debug'],
+    ['session.busy_input.queue_cap', '9'],
+    ['http.enabled', 'true'],
+  ] as const
+  const env = { PATH: process.env.PATH, HOME: folder, SVC_HOME: dirname(file) }
+  await Promise.all(settings.map(set => run(process.execPath, [program, 'config', 'set', ...set], { env })))
+  assert.equal(JSON.parse(readFileSync(file, 'utf8')), {
+    http: { port: 0, enabled: true },
+    log: { level: 'debug' },
+    session: { busy_input: { queue_cap: 9 } },
+  })
+  assert.not(existsSync(`${file}.tmp`))
 })
 
 test('a value that a daemon would refuse is refused without one, and nothing is written', async () => {
