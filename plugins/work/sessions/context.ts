@@ -54,6 +54,8 @@ export interface SessionsContext {
   /** Decides about participation in the network; undefined while no plugin provides it. */
   readonly participations: () => Participations | undefined
   readonly stopped: Notify<[SessionInfo]>
+  /** Notifications of stops that have not ended, by session. */
+  readonly stopsTold: Map<string, Promise<void>>
 }
 
 /** Slots for agent processes, held by sessions that have a process or are about to start one. */

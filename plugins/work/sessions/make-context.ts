@@ -77,6 +77,7 @@ export function contextOf(
     }),
     points: own.points,
     stopped: own.stopped,
+    stopsTold: new Map(),
     permission: own.permission,
     participations: () => kernel.collect(SessionParticipation)[0]?.entry,
     prepare: own.prepare,

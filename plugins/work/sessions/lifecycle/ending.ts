@@ -7,7 +7,7 @@ import { infoOf } from '../wire.js'
 import { removeSession } from './catalog.js'
 import type { OpenSessions } from './open-sessions.js'
 import { keptBy } from './retire.js'
-import { cancelTurn, recordStop, type Stop } from './stopping.js'
+import { cancelTurn, recordStop, type Stop, tellStop } from './stopping.js'
 
 /** Sessions without a process that are stopped at the same time. */
 const AT_ONCE = 64
@@ -91,7 +91,7 @@ export class Endings {
   /** Stops a session whose journal cannot be written, or is empty. */
   async #stopRow(id: string, how: Stop): Promise<void> {
     const info = await recordStop(this.context, id, how, { bytes: this.context.table.get(id)?.journal_bytes ?? 0 })
-    if (info) await this.context.stopped.call(info)
+    if (info) await tellStop(this.context, info)
     this.context.health.note(id)
   }
 }

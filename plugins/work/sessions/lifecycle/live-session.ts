@@ -22,6 +22,7 @@ import {
   type Stop,
   startedChange,
   stopAfterStart,
+  stopTold,
   tellStop,
   writeStop,
 } from './stopping.js'
@@ -215,6 +216,7 @@ export class LiveSession implements BindingOwner {
   }
 
   async #bind(planned: Launch, also?: (t: Tx) => void): Promise<void> {
+    await stopTold(this.context, this.id)
     const running = await this.binding.start(planned)
     await this.#change(startedChange(this.row, planned, running), also)
   }

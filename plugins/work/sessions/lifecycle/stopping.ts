@@ -107,9 +107,19 @@ export async function recordStop(
 }
 
 /** Notifies about a durable stop; resolves when all taps are done. */
-export function tellStop({ points, stopped }: SessionsContext, info: SessionInfo): Promise<void> {
+export function tellStop({ points, stopped, stopsTold }: SessionsContext, info: SessionInfo): Promise<void> {
   if (info.stopReason === 'agent_crashed') void points.agentCrashed.call(info)
-  return stopped.call(info)
+  const told = stopped.call(info).finally(() => stopsTold.get(info.id) === told && stopsTold.delete(info.id))
+  stopsTold.set(info.id, told)
+  return told
+}
+
+/** Milliseconds that the start of a process waits for the taps of the stop before. */
+const TOLD_MS = 10_000
+
+/** Waits until all plugins were told of a session's stop: what they do then must not hit the next process. */
+export function stopTold({ kernel, stopsTold }: SessionsContext, id: string): Promise<void> {
+  return within(kernel.clock, TOLD_MS, stopsTold.get(id) ?? Promise.resolve()).catch(() => {})
 }
 
 /** The stop after a failed start: a new session ends, a restarted session stays as restartable as it was. */
