@@ -15,7 +15,7 @@ const DEFAULT: readonly Target[] = ['idle', 'stopped']
 
 /** Resolves when the session is in one of the states, or the time is over; `resume_id` continues an earlier wait. */
 export async function waitForSession(
-  { kernel, logs }: SessionsContext,
+  { kernel, logs, prompts }: SessionsContext,
   row: SessionRow,
   readState: () => { readonly row: SessionRow | undefined; readonly live: LiveSession | undefined },
   body: WaitSessionBody,
@@ -39,7 +39,9 @@ export async function waitForSession(
         const now = readState()
         if (!now.row) throw SessionErrors.session_not_found(`no session ${row.id}`)
         const { state } = now.row
-        const within: Target = state === 'active' ? (now.live?.turn ? 'prompting' : 'idle') : state
+        // Between two turns of a queue no turn runs.
+        const isBusy = now.live?.turn !== undefined || prompts.queued(row.id).length > 0
+        const within: Target = state === 'active' ? (isBusy ? 'prompting' : 'idle') : state
         const reached = until.includes(state) || until.includes(within)
         if (reached || signal.aborted) {
           return {

@@ -137,6 +137,19 @@ test('a prompt behind prompts that a stop kept is followed to its end', async ()
   assert.not.match(text, 'session stopped')
 })
 
+test('a wait for a session with nothing left to do waits for its queue', async () => {
+  const { id, at } = await lively()
+  const [first, second] = [world.gate(), world.gate()]
+  for (const { line } of [first, second]) await world.kernel.request('POST', `${at}/prompt`, { text: line })
+  const waited = world.kernel.request('POST', `${at}/wait`, { timeout_ms: 60_000 })
+  await first.open()
+  await world.until(at, ({ type, content }) => type === 'user_message' && content.text === second.line)
+  assert.is(await Promise.race([waited, world.row(id).then(() => 'waits')]), 'waits')
+  await second.open()
+  const { outcome, state } = (await waited).body
+  assert.equal([outcome, state], ['reached', 'idle'])
+})
+
 test('piped input that starts a session again does not end with the stop before it', async () => {
   const { id, at } = await lively()
   const { code, text } = await run(commands.runAttach, {
