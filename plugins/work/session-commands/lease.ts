@@ -7,6 +7,8 @@ import { confirm } from './typed.js'
 /** Seconds of the terminal's lease, and the interval of its renewal. A short lease frees the session soon after a crash. */
 const HELD_SECONDS = 60
 const RENEW_MS = 15_000
+/** Milliseconds after which a released lease has ended: the shortest lease has one second. */
+const RELEASED_MS = 1100
 /** Maximum shown length of an account or machine name, in characters. */
 const MAX_NAME = 60
 
@@ -26,8 +28,13 @@ export async function holdSession(context: TaskContext, base: string, lost: () =
   const attached_to = `terminal-${randomBytes(4).toString('hex')} (${personName()}@${clip(hostname(), MAX_NAME)})`
   const hold = (body: object) => client.request('POST', `${base}/attach`, { attached_to, ...body })
   const begin = (take_over: boolean) => hold({ ttl_seconds: HELD_SECONDS, ...(take_over && { take_over }) })
+  const takesOver = options['take-over'] === true
   try {
-    await begin(options['take-over'] === true)
+    await begin(takesOver).catch(async error => {
+      if (!isHeld(error) || takesOver) throw error
+      await client.request('POST', `${base}/wait`, { timeout_ms: RELEASED_MS, until: ['stopped'] }, { waits: true })
+      await begin(false)
+    })
   } catch (error) {
     if (!isHeld(error) || !context.terminal) throw error
     context.out.line((error as Error).message)

@@ -142,6 +142,11 @@ test('a closed terminal releases its session', async () => {
   await left.shows(/Ctrl-D leaves/)
   left.type('\x03')
   assert.is(await left.ended, 0, left.text)
+  const again = Shell.terminal('session', 'attach', id)
+  await again.shows(/Ctrl-D leaves|Take it over/)
+  assert.not.match(again.text, 'Take it over')
+  again.type('\x04')
+  assert.is(await again.ended, 0, again.text)
   await eventually(async () => !(await holder()), 'nobody at the session')
 })
 
