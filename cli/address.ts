@@ -1,10 +1,10 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join, resolve, sep } from 'node:path'
 import { Fault } from '../kernel/contract/errors.js'
 import { readRegularFileSync } from '../kernel/kit/read-file.js'
 import type { Holder } from '../kernel/lock/holder.js'
-import { CliFault } from './fault.js'
+import { CliFault, exitCodes } from './fault.js'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
@@ -76,12 +76,12 @@ export async function runningDaemon(home: string): Promise<number | undefined> {
 
 /** The error for a socket without an answer; it says when a daemon of this home is still alive. */
 export async function unreachableFault({ home, socket, problem }: Address, cause: unknown): Promise<CliFault> {
-  if (problem) return new CliFault(problem.code, problem.message, { next: problem.next, cause })
-  const code = (cause as NodeJS.ErrnoException).code
-  if (code === 'EACCES' || code === 'EPERM') {
+  if (isDenied(cause)) {
     const next = 'run svc as the user that started the daemon'
-    return new CliFault('socket_forbidden', `the socket ${socket} belongs to another user`, { exit: 6, next, cause })
+    const text = `the socket ${socket} is closed to this user`
+    return foreignFault(home, cause) ?? new CliFault('socket_forbidden', text, { exit: exitCodes.refused, next, cause })
   }
+  if (problem) return new CliFault(problem.code, problem.message, { next: problem.next, cause })
   const holder = await daemonHolder(home).catch(() => undefined)
   if (holder?.visible === false) return elsewhereFault(home, holder, cause)
   if (holder) {
@@ -95,6 +95,45 @@ export async function unreachableFault({ home, socket, problem }: Address, cause
   const text = `no daemon is running at ${home}; start one: svc daemon start`
   return new CliFault('no_daemon', text, { exit: 3, next: 'svc daemon start', cause })
 }
+
+const isDenied = (error: unknown): boolean => ['EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')
+
+/** The error for the home of another user, or one below a closed folder; undefined for one's own. */
+function foreignFault(home: string, cause: unknown): CliFault | undefined {
+  let owner: number | undefined
+  try {
+    owner = statSync(home).uid
+  } catch (error) {
+    if (isDenied(error))
+      return unwritable(`the home ${home} cannot be reached`, 'change the permissions above it', cause)
+  }
+  if (owner === undefined || owner === process.geteuid?.()) return undefined
+  const next = `run svc as that user, \`sudo -u '#${owner}' svc\`, or choose another home with SVC_HOME`
+  const text = `the home ${home} belongs to another user (uid ${owner})`
+  return new CliFault('home_owner_mismatch', text, { exit: exitCodes.refused, next, cause })
+}
+
+const unwritable = (text: string, next: string, cause: unknown) =>
+  new CliFault('home_unwritable', text, { next: `${next}, or choose another SVC_HOME`, cause })
+
+/** The error for a file of the home that the system does not let this process use; undefined for any other error. */
+export function homeFault(home: string, cause: unknown): CliFault | undefined {
+  const { code, path = home, message, dest } = Object(cause) as NodeJS.ErrnoException & { readonly dest?: string }
+  const file = dest ?? path
+  if (code === 'EROFS')
+    return unwritable(`${path} cannot be written: its file system is read-only`, 'mount it for writing', cause)
+  if (!isInside(path, home)) return undefined
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    const more = { exit: exitCodes.unavailable, next: 'free some space, and repeat the command', cause }
+    return new CliFault('disk_full', `the disk of ${home} is full: ${message}`, more)
+  }
+  if (code === 'EBUSY')
+    return unwritable(`${file} cannot be replaced: ${message}`, 'mount its folder instead of the file', cause)
+  if (!isDenied(cause)) return undefined
+  return foreignFault(home, cause) ?? unwritable(`${file} cannot be used: ${message}`, 'change its permissions', cause)
+}
+
+const isInside = (path: string, home: string): boolean => path === home || path.startsWith(home + sep)
 
 /** Whether no daemon can start in a home, because its file system is read-only. */
 function isReadOnly(home: string): boolean {

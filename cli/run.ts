@@ -2,7 +2,7 @@ import { isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Fault } from '../kernel/contract/errors.js'
 import type { CommandContext } from '../kernel/kit/commands/context.js'
-import { checkHome, homeOfEnv } from './address.js'
+import { checkHome, homeFault, homeOfEnv } from './address.js'
 import type { DaemonClient } from './client.js'
 import { type CommandData, loadCommandData, type ModuleCommand } from './commands/command-data.js'
 import type { Entry, Found } from './commands/find-command.js'
@@ -106,7 +106,7 @@ export async function run(argv: readonly string[], world: Io): Promise<number> {
       showPlan(plan, argv, out)
       return exitCodes.done
     }
-    const fault = error instanceof CliFault ? error : givenFault(error)
+    const fault = error instanceof CliFault ? error : (homeFault(homeOfEnv(world.env), error) ?? givenFault(error))
     out.fault(called ? withHelp(fault, called) : fault)
     return fault.exit
   }
@@ -337,14 +337,5 @@ function givenFault(error: unknown, exit: number = exitCodes.failed): CliFault {
   if (typeof code === 'string' && typeof hint === 'string')
     return new CliFault(code, String(message), { exit, next: hint, cause: error })
   const text = error instanceof Error ? error.message : String(error)
-  const { path } = (error ?? {}) as { path?: unknown }
-  if (code === 'EROFS') {
-    const what = `${typeof path === 'string' ? path : 'a file'} cannot be written: its file system is read-only`
-    return new CliFault('home_unwritable', what, {
-      exit,
-      next: 'mount it for writing, or choose another SVC_HOME',
-      cause: error,
-    })
-  }
   return new CliFault('internal', text, { cause: error })
 }

@@ -3,8 +3,8 @@ import { existsSync, fstatSync, mkdtempSync, openSync, readSync, rmSync } from '
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Fault } from '../../kernel/contract/errors.js'
 import { checkOwner } from '../../kernel/home.js'
-import type { Fault } from '../../kernel/plugin.js'
 import { daemonHolder, elsewhereFault, runningDaemon } from '../address.js'
 import { CliFault, exitCodes } from '../fault.js'
 import type { LocalContext } from '../local.js'
@@ -143,8 +143,8 @@ function refuseForeign(home: string): void {
   try {
     checkOwner(home)
   } catch (error) {
-    const { code, message, next } = error as Fault
-    throw new CliFault(code, message, { exit: exitCodes.refused, next })
+    if (!(error instanceof Fault)) throw error
+    throw new CliFault(error.code, error.message, { exit: exitCodes.refused, next: error.next })
   }
 }
 

@@ -1,16 +1,7 @@
-import {
-  closeSync,
-  fsyncSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { closeSync, lstatSync, mkdirSync, openSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { findNodeAtLocation, getNodeValue, type ParseError, parseTree } from 'jsonc-parser'
+import { replaceDurablySync } from '../../kernel/kit/durable-file.js'
 import { readRegularFileSync } from '../../kernel/kit/read-file.js'
 import { Fault } from '../../kernel/plugin.js'
 import { editJson } from '../../plugins/platform/configuration/json-file.js'
@@ -18,7 +9,7 @@ import { CliFault, exitCodes } from '../fault.js'
 
 /** The daemon refuses a larger file. */
 const mostBytes = 16 * 1024 * 1024
-/** Milliseconds after which a temporary file is a leftover, and between two attempts to create it. */
+/** Milliseconds after which a lock is a leftover, and between two attempts to take it. */
 const LEFT_MS = 5000
 const WAIT_MS = 10
 /** The settings that `svc init` writes. */
@@ -68,38 +59,36 @@ export function asInvalid<T>(work: () => T): T {
 }
 
 /**
- * Replaces config.json by a text; it is on the disk then. Returns false, and writes nothing, when the file does not have the text
- * `before`: another command has changed it.
+ * Replaces config.json by a text, durably; the permissions of the file stay. Returns false, and writes nothing, when the file does not
+ * have the text `before`: another command has changed it.
+ * @throws the system's error
  */
 export function writeText(home: string, text: string, before: string): boolean {
   mkdirSync(home, { recursive: true, mode: 0o700 })
   const target = targetOf(join(home, 'config.json'))
-  const temporary = `${target}.tmp`
-  const handle = openAlone(temporary)
-  let isReplaced = false
+  const lock = `${target}.lock`
+  takeLock(lock)
   try {
     if (textOf(home) !== before) return false
-    writeFileSync(handle, text.endsWith('\n') ? text : `${text}\n`)
-    fsyncSync(handle)
-    renameSync(temporary, target)
-    isReplaced = true
+    const mode = (statSync(target, { throwIfNoEntry: false })?.mode ?? 0o600) & 0o777
+    replaceDurablySync(target, Buffer.from(text.endsWith('\n') ? text : `${text}\n`), { mode })
     return true
   } finally {
-    closeSync(handle)
-    if (!isReplaced) rmSync(temporary, { force: true })
+    rmSync(lock, { force: true })
   }
 }
 
-/** Creates the temporary file, which excludes other writers until it is renamed. One that a killed command left is removed. */
-function openAlone(temporary: string): number {
+/** Creates the file that excludes other writers. One that a killed command left is removed. */
+function takeLock(lock: string): void {
   try {
-    return openSync(temporary, 'wx', 0o600)
+    closeSync(openSync(lock, 'wx', 0o600))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    const { mtimeMs = 0 } = lstatSync(temporary, { throwIfNoEntry: false }) ?? {}
-    if (Date.now() - mtimeMs > LEFT_MS) rmSync(temporary, { force: true })
+    const { mtimeMs = 0 } = lstatSync(lock, { throwIfNoEntry: false }) ?? {}
+    // The clock may have been set back since.
+    if (Math.abs(Date.now() - mtimeMs) > LEFT_MS) rmSync(lock, { force: true })
     else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, WAIT_MS)
-    return openAlone(temporary)
+    takeLock(lock)
   }
 }
 

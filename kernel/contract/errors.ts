@@ -90,11 +90,7 @@ export const KernelErrors = defineErrors({
   route_not_found: { status: 404, message: 'no such route; GET /api/openapi.json lists all' },
   record_not_found: { status: 404, message: 'no such record', next: 'svc resource list' },
   version_conflict: { status: 409, message: 'the record has another version; read it again and repeat' },
-  change_under_way: {
-    status: 409,
-    message:
-      'a plugin cannot change other plugins while it starts or stops, because it would wait for itself; do it in a service loop',
-  },
+  change_under_way: { status: 409, message: 'a plugin that starts or stops cannot change plugins; use a service loop' },
   payload_too_large: { status: 413, message: 'the body is too large' },
   invalid_kind: { status: 422, message: 'a kind name is lower case words joined by dots, at most 64 characters' },
   invalid_scope: { status: 422, message: 'the scope binding is not valid' },
@@ -103,6 +99,7 @@ export const KernelErrors = defineErrors({
   internal: { status: 500, message: 'an internal error; the daemon log has the details' },
   unavailable: { status: 503, message: 'this part of the daemon is not available now; try again' },
   shutting_down: { status: 503, message: 'the daemon is stopping' },
+  file_unwritable: { status: 503, message: 'a file cannot be written', next: 'svc doctor' },
   store_failed: { status: 503, message: 'the store failed and accepts no writes; restart the daemon' },
   disk_full: { status: 507, message: 'the disk is almost full; free some space and try again' },
 })
@@ -112,6 +109,7 @@ export function faultOf(thrown: unknown): Fault {
   if (thrown instanceof Fault) return thrown
   const { code } = Object(thrown) as { code?: unknown }
   if (code === 'store_failed') return KernelErrors.store_failed(messageOf(thrown), { cause: thrown })
+  if (code === 'file_unwritable' || code === 'EROFS') return KernelErrors.file_unwritable(messageOf(thrown))
   // A full disk, reported by the store or by any other file access.
   if (code === 'disk_full' || code === 'ENOSPC' || code === 'EDQUOT') return KernelErrors.disk_full(messageOf(thrown))
   return KernelErrors.internal(undefined, { cause: thrown ?? new TypeError(`${thrown} was thrown`) })

@@ -1,10 +1,23 @@
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { writeText } from '../../cli/setup/settings-file.js'
 import { runCli } from './fake-daemon.js'
 import { data, dist } from './tree.js'
 
@@ -37,8 +50,8 @@ test('a setting that prevents the start is changed without a daemon; comments st
 
 test('concurrent commands without a daemon lose no setting', async () => {
   const { file } = world('concurrent')
-  writeFileSync(`${file}.tmp`, 'left by a command that was killed')
-  utimesSync(`${file}.tmp`, 0, 0)
+  writeFileSync(`${file}.lock`, 'left by a command that was killed')
+  utimesSync(`${file}.lock`, 0, 0)
   const settings = [
     ['http.port', '0'],
     ['log.level', 'debug'],
@@ -52,7 +65,7 @@ test('concurrent commands without a daemon lose no setting', async () => {
     log: { level: 'debug' },
     session: { busy_input: { queue_cap: 9 } },
   })
-  assert.not(existsSync(`${file}.tmp`))
+  assert.not(existsSync(`${file}.lock`))
 })
 
 test('a value that a daemon would refuse is refused without one, and nothing is written', async () => {
@@ -121,6 +134,75 @@ test('a dry run prints the planned change', async () => {
   const { file, svc } = world('dry')
   assert.match((await svc('config', 'set', 'http.port', '0', '--dry-run')).stdout, 'would be changed')
   assert.not(existsSync(file))
+})
+
+test('the permissions of the file stay, and a write that fails leaves no other file', async () => {
+  const { file, svc } = world('whole')
+  writeFileSync(file, '{}', { mode: 0o640 })
+  await svc('config', 'set', 'http.port', '0')
+  assert.is(statSync(file).mode & 0o777, 0o640)
+  // The file becomes a folder between the check and the write.
+  rmSync(file)
+  mkdirSync(join(file, 'full'), { recursive: true })
+  assert.throws(() => writeText(join(file, '..'), '{}', ''))
+  assert.equal(
+    readdirSync(join(file, '..')).filter(name => /tmp|lock/.test(name)),
+    [],
+  )
+})
+
+/** Runs `work` as a user without rights, for whom the folders above the homes are open; only the superuser can. */
+async function asNobody<T>(work: () => Promise<T>): Promise<T> {
+  for (const above of [folder, dirname(folder)]) if (above !== tmpdir()) chmodSync(above, 0o755)
+  process.seteuid?.(65534)
+  try {
+    return await work()
+  } finally {
+    process.seteuid?.(0)
+  }
+}
+
+const asRoot = process.geteuid?.() === 0 ? test : test.skip
+
+asRoot('the home of another user is named with its owner by every command', async () => {
+  const { file, svc } = world('foreign')
+  writeFileSync(file, '{}')
+  const home = join(file, '..')
+  for (const command of ['job list', 'logs', 'daemon stop', 'doctor', 'config set log.level debug', 'backup list']) {
+    // The modules of the command are loaded while they can be read.
+    await svc(...command.split(' '))
+    chmodSync(home, 0o700)
+    const { code, stderr } = await asNobody(() => svc(...command.split(' ')))
+    assert.is(code, 6, stderr)
+    assert.match(stderr, `error: the home ${home} belongs to another user (uid 0)`)
+    assert.match(stderr, 'code: home_owner_mismatch\n')
+    assert.match(stderr, "sudo -u '#0' svc")
+  }
+})
+
+asRoot('a home below a closed folder cannot be reached', async () => {
+  const { file } = world('below')
+  chmodSync(dirname(file), 0)
+  const below = () => runCli(join(dirname(file), 'home'), ['logs'], { data, root: dist })
+  await below()
+  const { code, stderr } = await asNobody(below)
+  assert.is(code, 1, stderr)
+  assert.match(stderr, 'below/home cannot be reached')
+  assert.match(stderr, 'code: home_unwritable\n')
+})
+
+asRoot('a home without the permission to write is refused with what to change', async () => {
+  const { file, svc } = world('closed')
+  writeFileSync(file, '{}')
+  const home = join(file, '..')
+  await svc('config', 'set', 'http.port', '0')
+  for (const path of [home, file]) chownSync(path, 65534, 65534)
+  chmodSync(home, 0o500)
+  const { code, stderr } = await asNobody(() => svc('config', 'set', 'log.level', 'debug'))
+  chmodSync(home, 0o700)
+  assert.is(code, 1, stderr)
+  assert.match(stderr, 'code: home_unwritable\n')
+  assert.match(stderr, 'next: change its permissions')
 })
 
 test.run()

@@ -32,6 +32,14 @@ function onReadOnly(at: Installed, ...args: string[]) {
   return { code: status, stdout, stderr }
 }
 
+const MOUNTED = 'mount --bind "$SVC_HOME" "$SVC_HOME" && mount -o remount,ro,bind "$SVC_HOME"'
+
+/** Runs a script with mounts of its own; `$SVC` runs the program. */
+function inMount(at: Installed, script: string) {
+  const env = { ...at.env, SVC: `${process.execPath} ${program}` }
+  return spawnSync('unshare', [...apart, 'sh', '-c', script], { cwd: at.folder, env, encoding: 'utf8' })
+}
+
 test('no daemon starts on a read-only file system, and every refusal names the reason', ({ at }) => {
   for (const args of [
     ['daemon', 'start'],
@@ -63,6 +71,29 @@ test('read commands work on a read-only file system, and the doctor names it', a
   assert.is(verified.code, 0, verified.stderr)
   assert.match(verified.stdout, /0 damaged/)
   await startsAndStops(at)
+})
+
+test('a home that becomes read-only while its daemon runs: requests name the file, doctor names the home', ({ at }) => {
+  const { stdout } = inMount(
+    at,
+    `$SVC daemon start && ${MOUNTED} && { $SVC config set log.level debug; $SVC doctor --json; $SVC job list; $SVC daemon stop; } 2>&1`,
+  )
+  assert.match(stdout, /config\.json.* cannot be written: EROFS/)
+  assert.match(stdout, 'code: file_unwritable\n  next: svc doctor')
+  assert.match(stdout, /"home_unwritable".*cannot be written \(EROFS\)/s)
+  assert.match(stdout, 'No jobs')
+  assert.match(stdout, 'daemon stopped')
+})
+
+test('a config.json that is mounted as a file is not replaced, and the refusal says so', ({ at }) => {
+  const mounted = 'mount --bind "$SVC_HOME/config.json" "$SVC_HOME/config.json"'
+  const { stdout } = inMount(
+    at,
+    `${mounted} && { $SVC config set log.level debug; ls -A "$SVC_HOME"; $SVC daemon start; $SVC config set log.level debug; $SVC daemon stop; } 2>&1`,
+  )
+  assert.match(stdout, /config\.json cannot be replaced: EBUSY.*code: home_unwritable.*next: mount its folder/s)
+  assert.match(stdout, /config\.json cannot be written: EBUSY.*code: file_unwritable/s)
+  assert.not.match(stdout, '.tmp\n')
 })
 
 readOnly.run()

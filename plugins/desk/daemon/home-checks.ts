@@ -12,7 +12,7 @@ const MAX_CONFIG_BYTES = 16 * 1024 * 1024
 /** Names of configuration members that hold secrets, with a value that is not empty. */
 const SECRET = /"[^"\n]*(?:key|token|secret|password|credential)[^"\n]*"\s*:\s*"[^"]/i
 
-/** Permissions of the home, of the socket and of the files that hold secrets. */
+/** Whether the home is there and writable, and the permissions of it, of the socket and of the files that hold secrets. */
 export async function permissionItems(home: Home, socket: string | undefined): Promise<DiagnosticItem[]> {
   const root = await modeOf(home.root)
   if (root === undefined) {
@@ -28,6 +28,18 @@ export async function permissionItems(home: Home, socket: string | undefined): P
     ]
   }
   const items: DiagnosticItem[] = []
+  const problem = await refusal(home.root)
+  if (problem !== undefined)
+    items.push(
+      finding({
+        id: 'home.path',
+        code: 'home_unwritable',
+        category: 'home',
+        severity: 'error',
+        title: 'The home cannot be written',
+        message: `${home.root} ${problem}; requests that write files there fail (503 file_unwritable)`,
+      }),
+    )
   const judge = (path: string, mode: number | undefined, wanted: number, code: string) => {
     if (mode !== undefined && (mode & ~wanted & 0o777) !== 0) items.push(permissionItem(path, mode, wanted, code))
   }

@@ -81,6 +81,8 @@ const CASES: readonly (readonly [url: string, ask: Ask, status: number, code: st
   ['/api/faults/status', {}, 500, 'internal'],
   ['/api/wrong', {}, 500, 'reply_invalid'],
   ['/api/faults/unavailable', {}, 503, 'unavailable'],
+  ['/api/faults/read-only', {}, 503, 'file_unwritable'],
+  ['/api/faults/unwritable', {}, 503, 'file_unwritable'],
 ]
 
 const labelOf = (url: string, { method = 'GET', headers, body }: Ask) =>

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { describe } from '../../../kernel/kit/annotations/index.js'
+import { StoreError } from '../../../kernel/platform.js'
 import { defineErrors, definePlugin, KernelErrors, ok, type Plugin, routeOf } from '../../../kernel/plugin.js'
 
 const Errors = defineErrors({
@@ -16,6 +17,8 @@ const thrown: Readonly<Record<string, () => unknown>> = {
   unavailable: () => KernelErrors.unavailable(undefined, { retryAfter: 2 }),
   error: () => new Error('hunter2 in /home/someone/.svc/daemon.db'),
   text: () => 'hunter2',
+  'read-only': () => Object.assign(new Error('EROFS: read-only file system, mkdir'), { code: 'EROFS' }),
+  unwritable: () => new StoreError('file_unwritable', 'config.json cannot be written: EBUSY', 'look at it'),
   nothing: () => undefined,
   status: () => Object.assign(new Error('hunter2'), { statusCode: 418, status: 418, code: 'EACCES' }),
 }
