@@ -78,9 +78,10 @@ async function makeOffline({ home, signal }: LocalContext, body: CreateBackupBod
   const sealing = { to: body.encrypt_to ?? [], passphrase: body.passphrase }
   const withVaultKey = body.include_vault_key === true
   const kind = 'manual'
+  const { output } = body
   return asFault(() =>
-    withOfflineMaterial({ home, kind, version, withVaultKey, backups: folder, clock }, material =>
-      putBackup(material, { output: body.output, folder, keep, kind, sealing, signal, clock }),
+    withOfflineMaterial({ home, kind, version, withVaultKey, backups: folder, output, clock }, material =>
+      putBackup(material, { output, folder, keep, kind, sealing, signal, clock }),
     ),
   )
 }

@@ -1,6 +1,6 @@
 // proof, timeout: 180s (starts daemons)
 import { spawnSync } from 'node:child_process'
-import { rmSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -94,6 +94,23 @@ test('a config.json that is mounted as a file is not replaced, and the refusal s
   assert.match(stdout, /config\.json cannot be replaced: EBUSY.*code: home_unwritable.*next: mount its folder/s)
   assert.match(stdout, /config\.json cannot be written: EBUSY.*code: file_unwritable/s)
   assert.not.match(stdout, '.tmp\n')
+})
+
+test('a backup of a home on a full disk is made on another one without the daemon', ({ at }) => {
+  const elsewhere = join(at.folder, 'elsewhere')
+  mkdirSync(elsewhere)
+  const fill = 'dd if=/dev/zero of="$SVC_HOME/filler" bs=4k 2>/dev/null'
+  const { stdout } = inMount(
+    at,
+    `mount -t tmpfs -o size=12m none "$SVC_HOME" && { $SVC config set http.port 0; $SVC daemon start; $SVC daemon stop; ${fill}
+    $SVC backup create; $SVC config set log.level debug; $SVC backup create --to ${elsewhere}/x.tar; } 2>&1`,
+  )
+  assert.match(stdout, /the backup was not made: .*code: disk_full.*next: svc backup create --to/s)
+  assert.match(stdout, /the disk of .* is full: .*code: disk_full/s)
+  assert.match(stdout, `to ${elsewhere}/x.tar`)
+  assert.equal(readdirSync(elsewhere), ['x.tar'])
+  const verified = spawnSync(process.execPath, [program, 'backup', 'verify', `${elsewhere}/x.tar`], { env: at.env })
+  assert.is(verified.status, 0, String(verified.stderr))
 })
 
 readOnly.run()

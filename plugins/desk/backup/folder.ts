@@ -148,13 +148,16 @@ export async function prune(folder: string, { homeId, keep, now, store }: KeepOp
   return names
 }
 
-/** Removes partial backups of killed processes from a folder. */
+/** Begin of the names of copies of the database that lie beside a backup. */
+export const STAGED = '.svc-backup-'
+
+/** Removes partial backups, and copies of the database, of killed processes from a folder. */
 export async function removeAbandoned(folder: string, now: number): Promise<void> {
   const names = await fs.readdir(folder).catch(() => [] as string[])
-  for (const name of names.filter(name => isNamedAsBackup(ofPartial(name) ?? ''))) {
+  for (const name of names.filter(name => name.startsWith(STAGED) || isNamedAsBackup(ofPartial(name) ?? ''))) {
     const file = path.join(folder, name)
     const { mtimeMs } = await fs.stat(file).catch(() => ({ mtimeMs: now }))
-    if (now - mtimeMs > ABANDONED_MS) await fs.rm(file, { force: true })
+    if (now - mtimeMs > ABANDONED_MS) await fs.rm(file, { recursive: true, force: true })
   }
 }
 

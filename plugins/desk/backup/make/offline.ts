@@ -1,10 +1,11 @@
 import fs from 'node:fs/promises'
 import path from 'node:path'
-import { command } from '../../../../kernel/kit/commands/command-line.js'
+import { command, placeholder } from '../../../../kernel/kit/commands/command-line.js'
 import { acquireLock, openStore } from '../../../../kernel/platform.js'
 import { type Clock, Fault } from '../../../../kernel/plugin.js'
 import type { BackupKind } from '../../../../schemas/daemon/backup.js'
 import { schemaDigest } from '../archive/manifest.js'
+import { STAGED } from '../folder.js'
 import { contentsOf } from './contents.js'
 import { homeIdOf, migrationsOf, rowCounts } from './rows.js'
 import type { Material } from './write-backup.js'
@@ -15,6 +16,8 @@ export interface OfflineOptions {
   readonly version: string
   readonly withVaultKey: boolean
   readonly backups: string
+  /** Absolute path of the backup, or of its folder; default: the folder of backups. */
+  readonly output?: string | undefined
   readonly clock: Clock
 }
 
@@ -36,15 +39,13 @@ export async function withOfflineMaterial<T>(
 
 /** {@link withOfflineMaterial} for a caller that holds the lock. Opens a copy of the database, so the home does not change. */
 export async function withLockedMaterial<T>(
-  { home, kind, version, withVaultKey, backups, clock }: OfflineOptions,
+  { home, kind, version, withVaultKey, backups, output = backups, clock }: OfflineOptions,
   use: (material: Material) => Promise<T>,
 ): Promise<T> {
-  const cache = path.join(home, 'cache')
-  await fs.mkdir(cache, { recursive: true, mode: 0o700 })
-  const staging = await fs.mkdtemp(path.join(cache, 'backup-'))
+  const staging = await fs.mkdtemp(await stagingPrefix(home, output))
   const database = path.join(staging, 'svc.db')
   try {
-    for (const suffix of ['', '-wal', '-mark', '-journal'])
+    for (const suffix of SUFFIXES)
       await fs
         .copyFile(path.join(home, `svc.db${suffix}`), `${database}${suffix}`, fs.constants.COPYFILE_FICLONE)
         .catch(unlessGone)
@@ -69,6 +70,33 @@ export async function withLockedMaterial<T>(
   } finally {
     await fs.rm(staging, { recursive: true, force: true })
   }
+}
+
+const SUFFIXES = ['', '-wal', '-mark', '-journal']
+/** Free bytes that opening the copy may need beyond twice its size. */
+const SPARE_BYTES = 2 ** 20
+
+/** Where the database is copied: in the home, or beside the backup if the disk of the home is full. @throws Fault `disk_full` */
+async function stagingPrefix(home: string, output: string): Promise<string> {
+  const sizes = await Promise.all(SUFFIXES.map(suffix => sizeOf(path.join(home, `svc.db${suffix}`))))
+  const needed = 2 * sizes.reduce((sum, size) => sum + size, 0) + SPARE_BYTES
+  const cache = path.join(home, 'cache')
+  if ((await freeIn(home)) >= needed) {
+    await fs.mkdir(cache, { recursive: true, mode: 0o700 })
+    return path.join(cache, 'backup-')
+  }
+  const isFolder = (await fs.stat(output).catch(() => undefined))?.isDirectory()
+  const beside = isFolder ? output : path.dirname(output)
+  if ((await freeIn(beside)) >= needed) return path.join(beside, STAGED)
+  const text = `the backup was not made: neither ${home} nor ${beside} has ${Math.ceil(needed / 2 ** 20)} MiB free for a copy of the database`
+  throw new Fault('disk_full', 507, text, { next: command('backup create', '--to', placeholder('folder')) })
+}
+
+const sizeOf = async (file: string): Promise<number> => (await fs.stat(file).catch(() => undefined))?.size ?? 0
+
+async function freeIn(folder: string): Promise<number> {
+  const found = await fs.statfs(folder).catch(() => undefined)
+  return found === undefined ? 0 : found.bavail * found.bsize
 }
 
 const isThere = (file: string): Promise<boolean> =>
