@@ -22,6 +22,7 @@ import {
 } from '../../../kernel/plugin.js'
 import type { ControlChange, ControlChangeDetail, Plan, PlanBody, UndoReply } from '../../../schemas/daemon/changes.js'
 import { namesOf } from '../../platform/audit/api.js'
+import type { StoredEvent } from '../../platform/events/api.js'
 import { redactText } from '../../platform/redaction/api.js'
 import {
   ChangeErrors,
@@ -48,6 +49,8 @@ const IS_KEPT = `seq > (SELECT max(seq) FROM changes_change) - ${KEPT}`
 /** Most characters of a state before or after a change. */
 const MAX_STATE = 65_536
 const SUBJECT = 500
+/** The newest events among which a request that is not recorded is looked for. */
+const EVENTS_READ = 1000
 /** Most pending requests whose former state is remembered. */
 const UNDER_WAY = 1000
 
@@ -86,8 +89,6 @@ export class ChangesService implements ChangesApi {
   readonly #backs = new Map<string, string>()
   /** Changes stored since the start. */
   #stored = 0
-  /** The newest request of each person that is not stored. */
-  readonly #unrecorded = new Map<string, { readonly at: number; readonly what: string }>()
 
   constructor(private readonly kernel: K) {
     const { planning, undoing } = kernel.hooks.of(points)
@@ -181,20 +182,11 @@ export class ChangesService implements ChangesApi {
     const { id, route } = handled
     const pending = this.#pending.get(id)
     // Changes of unaudited routes (events report them) are stored only if they can be undone.
-    if (route.audited === false && pending === undefined) return this.#pass(handled)
+    if (route.audited === false && pending === undefined) return undefined
     const undone = this.#backs.get(id)
     this.#pending.delete(id)
     this.#backs.delete(id)
     return pending?.isStored && undone === undefined ? undefined : this.#finish(handled, pending, undone)
-  }
-
-  /** Agents send requests all the time, and undo none. */
-  #pass({ route, actor, params, body }: Handled): undefined {
-    const isAgent = actor.kind === 'extension' || actor.onBehalfOf !== undefined
-    if (isAgent || !canRunCode(route) || route.path.startsWith('/api/changes/')) return undefined
-    const { action, subject } = namesOf(route, params, body)
-    this.#unrecorded.set(actor.id, { at: this.kernel.clock.now(), what: `${action} of ${subject}` })
-    return undefined
   }
 
   async #finish(
@@ -429,9 +421,8 @@ export class ChangesService implements ChangesApi {
       const row = this.#row(id)
       const { action, subject, path, params, reads, before, after } = row
       const what = `${action} of ${subject}`
-      const { at: passedAt = 0, what: passed } = this.#unrecorded.get(actor.id) ?? {}
-      const isPassed = id === 'last' && passedAt >= row.at
-      const notes = isPassed ? [`${passed} is newer; it is not recorded and stays as it is`] : []
+      const passed = id === 'last' ? await this.#unrecordedAfter(row, actor) : undefined
+      const notes = passed === undefined ? [] : [`${passed} is newer; it is not recorded and stays as it is`]
       if (row.state === 'undone') throw ChangeErrors.undo_impossible(`${what} was already undone, by ${row.undone_by}`)
       if (row.state === 'kept' || row.back === undefined)
         throw ChangeErrors.undo_impossible(`${what} cannot be undone: ${[row.reason, ...notes].join('; ')}`)
@@ -459,6 +450,24 @@ export class ChangesService implements ChangesApi {
         ...(notes.length > 0 && { notes }),
       }
     })
+  }
+
+  /** The newest request of this person after a change that is not stored itself; the event log knows it also after a restart. */
+  async #unrecordedAfter({ at }: ChangeRow, { kind, id }: Actor): Promise<string | undefined> {
+    const { events } = this.kernel.needs
+    const newest = events.latest({})?.seq ?? 0
+    const found = await events.list({ after: Math.max(0, newest - EVENTS_READ), limit: EVENTS_READ })
+    // The events of a request may go on long after it, so its first one counts.
+    const firsts = new Map<string, StoredEvent>()
+    for (const event of found) {
+      const { actor, cause } = event
+      const isOwn = actor.kind === kind && actor.id === id && actor.on_behalf_of === undefined
+      if (isOwn && cause !== undefined && !firsts.has(cause)) firsts.set(cause, event)
+    }
+    const isStored = (cause: string) =>
+      this.kernel.db.row('SELECT 1 FROM changes_change WHERE id = ? OR undone_by = ?', [cause, cause]) !== undefined
+    const last = [...firsts].findLast(([cause, event]) => event.at >= at && !isStored(cause))?.[1]
+    return last && `${last.name} of ${last.subject}`
   }
 
   /** Sends the request that undoes a change; returns its id. */

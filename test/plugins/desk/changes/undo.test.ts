@@ -271,7 +271,7 @@ test('a changed value is restored, and the undo is undone like any other change'
   })
 })
 
-test('an undo of the newest change names a newer request that is not recorded', async () => {
+test('an undo of the newest change names a newer request that is not recorded, also after a restart', async () => {
   await inWorld(async (world, act) => {
     const undo = async (id: string) => (await act('POST', `/api/changes/${id}/undo`, {})) as Reply
     const make = (name: string) => act('POST', '/api/notifications/presets', { ...preset, name })
@@ -279,9 +279,16 @@ test('an undo of the newest change names a newer request that is not recorded', 
     const task = await act('POST', '/api/tasks', { title: 't', scope: 'workspace', workspace: world.workspaceId })
     const { change, undone_by, notes } = await undo('last')
     assert.is(change.subject, 'notifications/first')
-    assert.equal(notes, [`tasks.created of tasks/${task.task.id} is newer; it is not recorded and stays as it is`])
+    assert.equal(notes, [`task.created of ${task.task.id} is newer; it is not recorded and stays as it is`])
     assert.is((await undo(undone_by)).notes, undefined)
     await make('second')
+    assert.is((await undo('last')).notes, undefined)
+    await make('third')
+    await act('DELETE', `/api/tasks/${task.task.id}`)
+    await world.restart()
+    assert.match((await undo('last')).notes?.[0], /^task\.\w+ of .* is newer; it is not recorded/)
+    await make('fourth')
+    await world.restart()
     assert.is((await undo('last')).notes, undefined)
   })
 })
