@@ -4,7 +4,7 @@ import { type CliFault, usageFault } from '../fault.js'
 import type { Io, Sink } from '../io.js'
 import { idOf } from './cells.js'
 import { renderFields, renderTable } from './table.js'
-import { cleanLine, cleanText, closeColors, jsonText, wrapLines } from './text.js'
+import { cleanLine, cleanText, closeColors, jsonText, wrapLines, wrapSentence } from './text.js'
 import { toToon } from './toon.js'
 
 /** Output formats. */
@@ -57,8 +57,13 @@ export class Output implements CommandOutput {
     return widthOf(this.io.env, this.io.stdout)
   }
 
+  /** Absent where lines are not wrapped. */
+  get wrap(): typeof wrapSentence | undefined {
+    return this.mode === 'human' && this.wraps && this.io.stdout.isTTY ? wrapSentence : undefined
+  }
+
   line(text: string): void {
-    this.#print(text, this.wraps && this.io.stdout.isTTY ? this.width : Number.POSITIVE_INFINITY)
+    this.#print(text, this.wrap ? this.width : Number.POSITIVE_INFINITY)
   }
 
   #print(text: string, width: number): void {

@@ -3,7 +3,7 @@ import type { CommandContext } from '../../../kernel/plugin.js'
 import type { Session, SessionEvent, SessionTurn, TranscriptEntry } from '../../../schemas/sessions.js'
 import { attachedFiles, sendFiles } from './attached-files.js'
 import { eventOf } from './conversation.js'
-import { EventLines } from './event-lines.js'
+import { CODE, EventLines } from './event-lines.js'
 import { sandboxText } from './sandbox-text.js'
 import { sessionPath } from './session-path.js'
 import type { TaskContext } from './task-context.js'
@@ -108,7 +108,10 @@ export async function runTranscript(context: TaskContext): Promise<void> {
     const lines = transcriptLines(message)
     if (lines.length === 0) continue
     out.line(out.color('bold', message.role))
-    for (const { text, failed } of lines) out.line(`  ${failed ? out.color('red', text) : text}`)
+    for (const { text, failed } of lines) {
+      const rows = out.wrap && !CODE.test(text) ? out.wrap(text, (out.width ?? Number.POSITIVE_INFINITY) - 2) : [text]
+      for (const row of rows) out.line(`  ${failed ? out.color('red', row) : row}`)
+    }
   }
 }
 

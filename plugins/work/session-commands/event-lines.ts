@@ -15,6 +15,14 @@ interface Line {
 
 type Content = Readonly<Record<string, unknown>>
 
+/** Events whose texts arrive in chunks. */
+type TextType = 'agent_message' | 'thought'
+
+/** A line of code or of a table, which is not wrapped. */
+export const CODE = /^(?: {4}|\t|\| *\S|```|~~~)/
+/** The mark of an item of a list. */
+const LIST_MARK = /^ *(?:(?:[-*+]|\d+[.)]) +)?/
+
 const MARKS: Readonly<Record<string, string>> = { completed: '✓', failed: '✗' }
 /** Characters shown of the output of a failed tool. */
 const MAX_WHY = 200
@@ -25,9 +33,15 @@ const MAX_LIVE = 5
 /** Prints events for a person: the text of the agent as it arrives, and one line for each other event. */
 export class EventLines {
   /** The type of the unfinished line. */
-  #open: 'agent_message' | 'thought' | undefined
+  #open: TextType | undefined
   /** Prefix of a line. */
   #clock = ''
+  /** The unfinished row of a text that is wrapped, what comes before it, and the mark of a block of code around it. */
+  #held = ''
+  #before = ''
+  #fence = ''
+  /** The indentation of its further rows, once it has some. */
+  #hang: string | undefined
   readonly #calls = new Set<unknown>()
   /** Calls whose diff was shown, with their question or their result. */
   readonly #diffed = new Set<unknown>()
@@ -89,6 +103,7 @@ export class EventLines {
   /** Ends an unfinished line. */
   end(): void {
     if (this.#open === 'agent_message' && this.#prose) this.#prose.end()
+    else if (this.#open && this.#wrap) this.#rest(this.#open)
     else if (this.#open) this.context.out.text('\n')
     this.#open = undefined
   }
@@ -103,7 +118,7 @@ export class EventLines {
     for (const row of more) out.line(out.color(color, `${edge}  ${row}`))
   }
 
-  #text(type: 'agent_message' | 'thought', text: string): void {
+  #text(type: TextType, text: string): void {
     if (text === '') return
     const { out } = this.context
     if (type === 'agent_message' && this.#prose) {
@@ -111,9 +126,61 @@ export class EventLines {
       this.#open = type
       return
     }
+    if (this.#wrap) {
+      this.#flow(type, text, this.#wrap)
+      return
+    }
     if (this.#open !== type && this.#clock) out.text(out.color('dim', this.#clock))
     out.text(type === 'thought' ? out.color('dim', text) : text)
     this.#open = text.endsWith('\n') ? undefined : type
+  }
+
+  /** Wraps the texts of a timed view on a terminal. */
+  get #wrap() {
+    return this.isTimed ? this.context.out.wrap : undefined
+  }
+
+  /** Prints the rows of a text as they fill; code stays whole. */
+  #flow(type: TextType, text: string, wrap: NonNullable<TaskContext['out']['wrap']>): void {
+    const { out } = this.context
+    const edge = ' '.repeat(this.#clock.length)
+    if (this.#open !== type) this.#before = out.color('dim', this.#clock)
+    this.#open = type
+    const lines = `${this.#held}${text}`.split('\n')
+    this.#held = ''
+    for (const [at, line] of lines.entries()) {
+      const isEnded = at < lines.length - 1
+      const isCode = this.#hang === undefined && (this.#fence !== '' || CODE.test(line))
+      const hang = this.#hang ?? edge + ' '.repeat(LIST_MARK.exec(line)?.[0].length ?? 0)
+      const rows = isCode ? [line] : wrap(line, (out.width ?? Number.POSITIVE_INFINITY) - hang.length)
+      if (!isEnded) this.#held = rows.pop() ?? ''
+      for (const row of rows) {
+        this.#row(type, row)
+        this.#before = hang
+        this.#hang = hang
+      }
+      if (!isEnded) continue
+      this.#before = edge
+      this.#hang = undefined
+      const mark = isCode ? /^ *(```|~~~)/.exec(line)?.[1] : undefined
+      if (mark !== undefined && this.#fence !== mark) this.#fence = mark
+      else if (mark !== undefined) this.#fence = ''
+    }
+  }
+
+  /** Ends a text that is wrapped. */
+  #rest(type: TextType): void {
+    if (this.#held !== '') this.#row(type, this.#held)
+    this.#held = ''
+    this.#fence = ''
+    this.#hang = undefined
+  }
+
+  #row(type: TextType, row: string): void {
+    const { out } = this.context
+    const text =
+      row === '' ? this.#before.trimEnd() : `${this.#before}${type === 'thought' ? out.color('dim', row) : row}`
+    out.text(`${text}\n`)
   }
 
   #line(event: SessionEvent, content: Content): Line | undefined {

@@ -64,6 +64,8 @@ export interface TaskContext extends CommandContext {
     readonly mode?: string
     /** Prints one of many values, as one line of JSON. */
     row?(value: unknown): void
+    /** Lines of at most `width` columns, command lines whole; absent where lines are not wrapped. */
+    readonly wrap?: ((text: string, width: number) => string[]) | undefined
     /** Prints a note besides the result, on standard error. */
     note?(text: string): void
   }

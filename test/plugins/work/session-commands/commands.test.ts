@@ -4,8 +4,10 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { wrapSentence } from '../../../../cli/show/text.js'
 import type { CommandContext } from '../../../../kernel/plugin.js'
 import * as commands from '../../../../plugins/work/session-commands/commands.js'
+import { EventLines } from '../../../../plugins/work/session-commands/event-lines.js'
 import { openWorld, type World } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { typescript } from '../../../harness/run-typescript.js'
@@ -161,5 +163,48 @@ async function rejects(work: Promise<unknown>, text: RegExp): Promise<void> {
   )
   assert.match(error?.message ?? 'nothing was thrown', text)
 }
+
+test('texts of agents are wrapped on a terminal as they arrive; code stays whole', () => {
+  const pieces: string[] = []
+  const shown = () => pieces.join('')
+  const out = {
+    color: (_: string, text: string) => text,
+    text: (text: string) => void pieces.push(text),
+    width: 40,
+    wrap: wrapSentence,
+  }
+  const lines = new EventLines('ses_1', { out } as never, 'elsewhere', true)
+  const say = (text: string, type = 'agent_message') =>
+    lines.show({ type, timestamp: '2026-01-01T12:00:00.000Z', content: { text } } as never)
+  const code = `    ${'code '.repeat(20)}end`
+  say('The agent looked at the files of this fol')
+  say('der and found that three of them need a change')
+  assert.is(shown().replace(/^\S+/, ''), '  The agent looked at the files\n          of this folder and found that\n')
+  say('.\n\n- an item of a list that is longer than')
+  say(` a row, and goes on\n\`\`\`\n${code}\n\`\`\`\nTo go on: svc session attach ses_0123456789abcdef --json\n`)
+  say('a thought', 'thought')
+  lines.end()
+  assert.equal(
+    shown()
+      .split('\n')
+      .map(line => line.replace(/^\d\d:\d\d:\d\d/, '00:00:00')),
+    [
+      '00:00:00  The agent looked at the files',
+      '          of this folder and found that',
+      '          three of them need a change.',
+      '',
+      '          - an item of a list that is',
+      '            longer than a row, and goes',
+      '            on',
+      '          ```',
+      `          ${code}`,
+      '          ```',
+      '          To go on:',
+      '          svc session attach ses_0123456789abcdef --json',
+      '00:00:00  a thought',
+      '',
+    ],
+  )
+})
 
 test.run()
