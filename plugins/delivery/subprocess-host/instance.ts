@@ -9,13 +9,17 @@ import { Connection } from './connection.js'
 import { launchOf, secretOf } from './environment.js'
 import { checkReply, greeting, type Handshake, type Times } from './handshake.js'
 import type { HostApi } from './host-api.js'
+import { mebibytes, memoryOf } from './memory.js'
 import type { Provisions } from './provisions.js'
 import { rpcError } from './rpc-error.js'
 import type { ProcessHost } from './runtime.js'
+import { SubprocessSettings } from './settings.js'
 import { Snapshots } from './snapshots.js'
 
 /** Milliseconds for the last output of a process to arrive. */
 const DRAIN_MS = 500
+/** Milliseconds between two looks at the memory of a process: what one takes in that time goes beyond the limit. */
+const MEMORY_INTERVAL_MS = 2500
 const FLOODS = 'it floods its standard error'
 /** Bytes of log handled per event loop turn. */
 const LOG_A_TURN = 4096
@@ -63,6 +67,7 @@ export class Instance {
     this.over = Promise.race([
       ended,
       flooded,
+      this.#tooMuchMemory(),
       // A process closes its pipes a moment before it exits, and the exit status is the better reason.
       this.#connection.closed.then(({ why, hungUp }) =>
         hungUp ? within(host.clock, DRAIN_MS, ended).catch(() => why) : why,
@@ -181,6 +186,27 @@ export class Instance {
     // The last request may not have reached its route yet.
     await turn()
     dismiss()
+  }
+
+  /** Kills the process when it uses too much memory, and resolves with that reason; not after its end. */
+  async #tooMuchMemory(): Promise<string> {
+    const { clock, limits } = this.start.host
+    const { maxMemory: most } = limits
+    for (;;) {
+      if (
+        most === 0 ||
+        !(await clock.sleep(MEMORY_INTERVAL_MS, this.#ending.signal).then(
+          () => true,
+          () => false,
+        ))
+      )
+        return new Promise(() => {})
+      const used = memoryOf(this.pid, most)
+      if (used <= most) continue
+      // Not asked to end, because it would take more memory until then.
+      this.kill()
+      return `it used ${mebibytes(used)} of memory, more than ${mebibytes(most)} (${SubprocessSettings.maxMemory.path})`
+    }
   }
 
   async #readLog(flooded: () => void): Promise<void> {

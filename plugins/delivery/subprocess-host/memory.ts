@@ -1,23 +1,43 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 
 /** Processes that are counted: each one that is read takes time of the event loop. */
 const MOST_PROCESSES = 1000
 
-/** Bytes of resident memory of a process and its descendants; 0 where the system has no /proc, and when it has ended. */
-export function residentBytes(pid: number): number {
+/**
+ * Bytes of memory of a process and its descendants; 0 where the system has no /proc, and when it has ended. Resident memory is read,
+ * which counts what forked processes share for each of them; only a sum above `most` is read again with shared memory divided.
+ */
+export function memoryOf(pid: number, most: number): number {
   const pids = [pid]
-  let kilobytes = 0
-  for (const one of pids) {
-    try {
-      const [, own = 0] = /^VmRSS:\s*(\d+) kB$/m.exec(readFileSync(`/proc/${one}/status`, 'utf8')) ?? []
-      kilobytes += Number(own)
-      const children = readFileSync(`/proc/${one}/task/${one}/children`, 'utf8').split(' ').filter(Boolean)
+  // A child is listed for the thread that started it.
+  for (const one of pids)
+    for (const thread of listed(`/proc/${one}/task`)) {
+      const children = textOf(`/proc/${one}/task/${thread}/children`).split(' ').filter(Boolean)
       pids.push(...children.slice(0, MOST_PROCESSES - pids.length).map(Number))
-    } catch {
-      // It has ended.
     }
+  const bytesOf = (one: number, file: string, pattern: RegExp) =>
+    1024 * Number(pattern.exec(textOf(`/proc/${one}/${file}`))?.[1] ?? 0)
+  const sumOf = (bytes: (one: number) => number) => pids.reduce((sum, one) => sum + bytes(one), 0)
+  const resident = (one: number) => bytesOf(one, 'status', /^VmRSS:\s*(\d+) kB$/m)
+  const sum = sumOf(resident)
+  return sum <= most ? sum : sumOf(one => bytesOf(one, 'smaps_rollup', /^Pss:\s*(\d+) kB$/m) || resident(one))
+}
+
+function listed(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    // It has ended.
+    return []
   }
-  return kilobytes * 1024
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return ''
+  }
 }
 
 /** A number of bytes for people. */

@@ -21,15 +21,11 @@ import { ExtensionCrashLoop } from './events.js'
 import type { Times } from './handshake.js'
 import { HostApi } from './host-api.js'
 import { Instance } from './instance.js'
-import { mebibytes, residentBytes } from './memory.js'
 import type { K } from './needs.js'
 import { Provisions } from './provisions.js'
 import { type SubprocessLimits, SubprocessSettings } from './settings.js'
 import { Snapshots } from './snapshots.js'
 import { after, backoffMs, MAX_FAILURES, type SupervisionEvent, type SupervisionState } from './states.js'
-
-/** Milliseconds between two looks at the memory of a process. */
-const MEMORY_INTERVAL_MS = 5000
 
 /** Dependencies of the processes of extensions. */
 export interface ProcessHost extends Pick<K, 'clock' | 'ids' | 'log' | 'db' | 'records' | 'env' | 'needs' | 'collect'> {
@@ -305,11 +301,7 @@ export class SubprocessRuntime implements ExtensionRuntime {
         this.#logs.note(`the process runs, pid ${this.#instance?.pid}`)
         provisions.tell(extension, { status: 'ready' })
         first()
-        return Promise.race([
-          this.#instance?.over ?? '',
-          this.#watchHealth(over.signal),
-          this.#watchMemory(over.signal),
-        ])
+        return Promise.race([this.#instance?.over ?? '', this.#watchHealth(over.signal)])
       },
       error => this.#logs.redact(messageOf(error)),
     )
@@ -332,20 +324,6 @@ export class SubprocessRuntime implements ExtensionRuntime {
       if (reason === undefined) this.#failures = 0
       this.#to(reason === undefined ? 'well' : 'unwell', { reason: reason ?? '' })
       if (bad === escalation && reason !== undefined) return `unhealthy, ${bad} checks in a row: ${reason}`
-    }
-  }
-
-  /** Kills the process when it uses too much memory, and resolves with that reason. */
-  async #watchMemory(signal: AbortSignal): Promise<string> {
-    const { maxMemory } = this.host.limits
-    for (;;) {
-      await this.host.clock.sleep(MEMORY_INTERVAL_MS, signal)
-      const used = maxMemory === 0 ? 0 : residentBytes(this.#instance?.pid ?? 0)
-      if (used <= maxMemory) continue
-      // Not asked to end, because it would take more memory until then.
-      this.#instance?.kill()
-      const { path } = SubprocessSettings.maxMemory
-      return `it used ${mebibytes(used)} of memory, more than ${mebibytes(maxMemory)} (${path})`
     }
   }
 

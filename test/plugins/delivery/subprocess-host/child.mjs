@@ -1,6 +1,7 @@
 // A process of an extension that does what it is told: `node child.mjs '<JSON>'`, { at, reply, ignore, publish }, and by `tools/call`.
 import { existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { Worker } from 'node:worker_threads'
 
 const { at = '', reply = {}, ignore = [], publish } = JSON.parse(process.argv[2] ?? '{}')
 const say = message => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
@@ -42,6 +43,10 @@ const doings = {
   line: ({ bytes }) => process.stdout.write('x'.repeat(bytes)),
   grow: ({ bytes }) => {
     kept = Buffer.alloc(bytes, 'x')
+  },
+  // A thread starts a program, which is no child of the main thread.
+  spawn: ({ argv }) => {
+    new Worker(`require('node:child_process').spawn(...${JSON.stringify([argv[0], argv.slice(1)])})`, { eval: true })
   },
   exit: ({ code }) => process.exit(code),
   silent: () => new Promise(() => {}),
