@@ -1,4 +1,4 @@
-import { closeSync, lstatSync, mkdirSync, openSync, realpathSync, rmSync, statSync } from 'node:fs'
+import { lstatSync, mkdirSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findNodeAtLocation, getNodeValue, type ParseError, parseTree } from 'jsonc-parser'
 import { replaceDurablySync } from '../../kernel/kit/durable-file.js'
@@ -81,7 +81,7 @@ export function writeText(home: string, text: string, before: string): boolean {
 /** Creates the file that excludes other writers. One that a killed command left is removed. */
 function takeLock(lock: string): void {
   try {
-    closeSync(openSync(lock, 'wx', 0o600))
+    writeFileSync(lock, '', { flag: 'wx', mode: 0o600 })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     const { mtimeMs = 0 } = lstatSync(lock, { throwIfNoEntry: false }) ?? {}
