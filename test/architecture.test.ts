@@ -106,6 +106,7 @@ const OPENS: Readonly<Record<string, string>> = {
   'cli/daemon/start-daemon.ts': 'makes a new file in a new folder',
   'cli/tasks/external-editor.ts': 'makes a new file in a new folder',
   'cli/build-data.ts': 'writes the build',
+  'cli/setup/settings-file.ts': 'makes a new file with O_EXCL',
   'cli/daemon/code-cache.ts': 'reads the build, makes a new file with O_EXCL',
   'packages/agent/src/session/transcript-store.ts': 'makes new files with O_EXCL',
   'packages/agent/src/workspace/plain-file.ts': 'opens with O_NONBLOCK and looks at what it opened',
