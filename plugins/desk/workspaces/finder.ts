@@ -5,6 +5,7 @@ import type { Actor } from '../../../kernel/plugin.js'
 import { WorkspaceErrors, WorkspaceUpdated } from './api.js'
 import { isInside } from './files.js'
 import type { Homes } from './homes.js'
+import { existingNow, isDirectoryNow, type LocalDisk } from './local-disk.js'
 import type { K } from './needs.js'
 import { advice, ancestorsOf, canonicalPath, checkAbsolute, checkText, directoryAt, isDirectory } from './paths.js'
 import { type StoredWorkspace, workspaces } from './table.js'
@@ -14,6 +15,7 @@ export class WorkspaceFinder {
   constructor(
     private readonly kernel: Pick<K, 'db' | 'clock' | 'needs'>,
     private readonly homes: Homes,
+    private readonly disk: LocalDisk,
   ) {}
 
   /**
@@ -38,6 +40,7 @@ export class WorkspaceFinder {
   /** Updates the root if its path now leads elsewhere through a symbolic link. Throws `workspace_root_missing` (410). */
   async refresh(workspace: StoredWorkspace, actor: Actor): Promise<StoredWorkspace> {
     const { id, name, rootDir } = workspace
+    if (this.disk.has(rootDir) && existingNow(rootDir) === rootDir && isDirectoryNow(rootDir)) return workspace
     const found = await directoryAt(rootDir)
     if (found.is !== 'directory') {
       const why = found.is === 'gone' ? found.why : 'is no longer a directory'
@@ -46,7 +49,10 @@ export class WorkspaceFinder {
         next: command('doctor', '--only', 'workspaces'),
       })
     }
-    if (found.real === rootDir) return workspace
+    if (found.real === rootDir) {
+      void this.disk.note(rootDir)
+      return workspace
+    }
     const {
       db,
       clock,
@@ -71,9 +77,11 @@ export class WorkspaceFinder {
   /** Finds by id or name; undefined for a reference that may be a path. Throws `workspace_not_found` otherwise. */
   #named(reference: string): StoredWorkspace | undefined {
     const text = checkText(reference, 'the workspace')
+    // Neither an id nor a name has a slash.
+    if (path.isAbsolute(text)) return undefined
     const { db } = this.kernel
     const found = workspaces.get(db, { id: text }) ?? workspaces.get(db, { name: text })
-    if (found || path.isAbsolute(text) || /^[.~]|[/\\]/.test(text)) return found
+    if (found || /^[.~]|[/\\]/.test(text)) return found
     throw WorkspaceErrors.workspace_not_found(`no workspace has the id or name ${shown(text)}`)
   }
 
@@ -83,12 +91,19 @@ export class WorkspaceFinder {
    * encloses only itself, because all files of the user lie below it.
    */
   async #enclosing(wanted: string, actor: Actor): Promise<StoredWorkspace | undefined> {
-    const { path: real, existing } = await canonicalPath(wanted)
+    const known = this.disk.has(wanted) ? existingNow(wanted) : undefined
+    const { path: real, existing } =
+      known === undefined ? await canonicalPath(wanted) : { path: wanted, existing: known }
+    if (known === undefined && real === wanted) void this.disk.note(wanted, existing)
     for (const form of new Set([real, wanted])) {
-      const nearest = this.#nearest(this.#enclosingFolders(form))
+      const nearest = this.#nearest(form)
       // A canonical path that exists in the root shows that the root is still the same directory, if it is one.
       if (nearest && form === real && isInside(existing, nearest.rootDir)) {
-        if (existing !== nearest.rootDir || (await isDirectory(existing))) return nearest
+        if (
+          existing !== nearest.rootDir ||
+          (known === undefined ? await isDirectory(existing) : isDirectoryNow(existing))
+        )
+          return nearest
       }
       const current = nearest && (await this.refresh(nearest, actor))
       if (current && isInside(real, current.rootDir)) return current
@@ -98,7 +113,7 @@ export class WorkspaceFinder {
 
   /** The nearest root around a canonical folder that a person registered. */
   async chosen(folder: string, actor: Actor): Promise<StoredWorkspace | undefined> {
-    const nearest = this.#nearest(this.#enclosingFolders(folder), true)
+    const nearest = this.#nearest(folder, true)
     return nearest && this.refresh(nearest, actor)
   }
 
@@ -106,14 +121,12 @@ export class WorkspaceFinder {
     return workspaces.get(this.kernel.db, { rootDir })
   }
 
-  /** The workspace with the longest of these roots; with `chosen`, only workspaces that a person registered. */
-  #nearest(folders: readonly string[], chosen = false): StoredWorkspace | undefined {
-    const tail = `WHERE root_dir IN (SELECT value FROM json_each(?)) AND chosen >= ?
-       ORDER BY length(root_dir) DESC LIMIT 1`
-    return workspaces.query(this.kernel.db, tail, [JSON.stringify(folders), chosen ? 1 : 0])[0]
-  }
-
-  #enclosingFolders(wanted: string): string[] {
-    return ancestorsOf(wanted).filter(folder => folder === wanted || !this.homes.isAbove(folder))
+  /** The workspace with the nearest root around a path; with `chosen`, only workspaces that a person registered. */
+  #nearest(wanted: string, chosen = false): StoredWorkspace | undefined {
+    for (const folder of ancestorsOf(wanted)) {
+      const found = folder === wanted || !this.homes.isAbove(folder) ? this.#at(folder) : undefined
+      if (found && (found.isChosen || !chosen)) return found
+    }
+    return undefined
   }
 }

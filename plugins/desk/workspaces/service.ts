@@ -21,6 +21,7 @@ import { WorkspaceFinder } from './finder.js'
 import { rootFor } from './folder-root.js'
 import { Homes } from './homes.js'
 import { Identities } from './identities.js'
+import { LocalDisk } from './local-disk.js'
 import { inUse, type Members, membersOf, payloadOf, withoutAbsent } from './members.js'
 import { freeName } from './names.js'
 import type { K } from './needs.js'
@@ -34,6 +35,7 @@ export class WorkspacesService implements WorkspacesApi {
   readonly deleting
   readonly #finder: WorkspaceFinder
   readonly #homes: Homes
+  readonly #disk: LocalDisk
   readonly #scratch: Scratch
   readonly #identities: Identities
 
@@ -42,7 +44,8 @@ export class WorkspacesService implements WorkspacesApi {
     this.saving = saving
     this.deleting = deleting
     this.#homes = new Homes(kernel.home.root, kernel.needs.host.userHome)
-    this.#finder = new WorkspaceFinder(kernel, this.#homes)
+    this.#disk = new LocalDisk(kernel.home.root, kernel.clock)
+    this.#finder = new WorkspaceFinder(kernel, this.#homes, this.#disk)
     this.#scratch = new Scratch(kernel)
     this.#identities = new Identities(kernel)
   }
@@ -64,6 +67,10 @@ export class WorkspacesService implements WorkspacesApi {
 
   scratch(): Promise<StoredWorkspace> {
     return this.#scratch.use()
+  }
+
+  isLocal(folder: string): boolean {
+    return this.#disk.has(folder)
   }
 
   get(id: string): StoredWorkspace | undefined {

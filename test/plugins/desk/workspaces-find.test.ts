@@ -93,6 +93,32 @@ test('a root moved behind a link is followed; a moved folder keeps its workspace
   await end()
 })
 
+test('a root is looked at each time, also shortly after it was found on the disk of the home', async () => {
+  const { host, folder, root, api, end } = await scene()
+  const here = await root('here')
+  const { id } = await add(host, here)
+  const inner = path.join(here, 'src')
+  const find = async (reference: string) => {
+    const { status, body } = await host.request('GET', encoded(reference))
+    return status === 200 ? [body.workspace.id, body.workspace.root_dir] : `${status} ${body.code}`
+  }
+  while (!api().isLocal(here) || !api().isLocal(inner))
+    for (const reference of [here, inner]) assert.equal(await find(reference), [id, here])
+  for (const reference of [id, here, inner]) assert.equal(await find(reference), [id, here])
+  await symlink('/', inner)
+  assert.is(await find(inner), '404 workspace_not_found', 'a link leads out')
+  await rm(inner)
+  await rename(here, path.join(folder, 'there'))
+  for (const reference of [id, here, inner]) assert.is(await find(reference), '410 workspace_root_missing')
+  await writeFile(here, '')
+  for (const reference of [id, here]) assert.is(await find(reference), '410 workspace_root_missing')
+  await rm(here)
+  await symlink(path.join(folder, 'there'), here)
+  assert.equal(await find(here), [id, path.join(folder, 'there')], 'the root follows')
+  assert.is(api().isLocal(path.join(folder, 'elsewhere')), false)
+  await end()
+})
+
 test('a copy of a workspace is another workspace with its own identity', async () => {
   const { host, folder, root, end } = await scene()
   const original = await root('original')

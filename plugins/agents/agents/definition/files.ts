@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { lstatSync, statSync } from 'node:fs'
 import { lstat, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { readRegularFile } from '../../../../kernel/kit/read-file.js'
@@ -49,7 +49,7 @@ export async function readDefinition(
   const file = definitionFile(where.folder, name)
   let stamp = ''
   try {
-    stamp = await stampOf(file, now, where.source === 'home')
+    stamp = await stampOf(file, now, isNear(where))
     if (stamp !== '' && stamp === before?.stamp) return before
     const [real, root] = await Promise.all([realpath(file), realpath(where.root)])
     if (!real.startsWith(root.endsWith(path.sep) ? root : root + path.sep)) {
@@ -69,7 +69,7 @@ export async function readDefinition(
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code
     const isAbsent = code === 'ENOENT' || code === 'ENOTDIR'
-    if (isAbsent && !(await isLink(file))) return undefined
+    if (isAbsent && !(isNear(where) ? isLinkNow(file) : await isLink(file))) return undefined
     const wrong = isAbsent
       ? new DefinitionError('unreadable', 'it is a link to a missing file')
       : error instanceof DefinitionError
@@ -79,6 +79,11 @@ export async function readDefinition(
     return { stamp: wrong.kind === 'unreadable' ? '' : stamp, found: { ok: false, name, path: file, error: wrong } }
   }
 }
+
+/** Whether a folder is in the home or was installed with the daemon, and thus on no network that might not answer. */
+export const isNear = ({ source }: AgentFolder) => source === 'home' || source === 'builtin'
+
+const isLinkNow = (file: string) => lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() ?? false
 
 /** A broken link still exists. */
 const isLink = (file: string) =>

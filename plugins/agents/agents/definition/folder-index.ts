@@ -1,7 +1,9 @@
+import { lstatSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
+import path from 'node:path'
 import { type Clock, messageOf, turn } from '../../../../kernel/plugin.js'
 import { DefinitionError } from './definition.js'
-import { type AgentFolder, type Found, type Reading, readDefinition, stampOf } from './files.js'
+import { type AgentFolder, type Found, isNear, type Reading, readDefinition, stampOf } from './files.js'
 import type { Broken, Source } from './view.js'
 
 /** Maximum definitions of one folder; further ones are reported as a problem of the folder. */
@@ -39,11 +41,15 @@ export class FolderIndex implements Source {
   #sweep: Promise<void> | undefined
   #version = 0
 
-  /** @param invalid called once for every invalid version of a file */
+  /**
+   * @param isLocal whether a synchronous look at an entry of a folder does not wait for a network
+   * @param invalid called once for every invalid version of a file
+   */
   constructor(
     readonly where: AgentFolder,
     private readonly clock: Clock,
     private readonly signal: AbortSignal,
+    private readonly isLocal: (folder: string) => boolean,
     private readonly invalid: (found: Broken) => void,
   ) {}
 
@@ -102,7 +108,8 @@ export class FolderIndex implements Source {
   /** Returns new names; forgets removed ones. */
   async #lookAtNames(): Promise<readonly string[]> {
     try {
-      const stamp = await stampOf(this.where.folder, this.clock.now(), this.where.source === 'home')
+      if (this.#isWithoutFolder()) return this.#setNone(undefined)
+      const stamp = await stampOf(this.where.folder, this.clock.now(), isNear(this.where))
       if (stamp !== '' && stamp === this.#folderStamp) return []
       const entries = await readdir(this.where.folder, { withFileTypes: true })
       const names = entries
@@ -115,11 +122,24 @@ export class FolderIndex implements Source {
       return this.#setNames(names.slice(0, MAX_NAMES))
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
-      this.#folderStamp = ''
-      const absent = code === 'ENOENT' || code === 'ENOTDIR'
-      this.#setFault(absent ? undefined : new DefinitionError('unreadable', messageOf(error)))
-      return this.#setNames([])
+      const isAbsent = code === 'ENOENT' || code === 'ENOTDIR'
+      return this.#setNone(isAbsent ? undefined : new DefinitionError('unreadable', messageOf(error)))
     }
+  }
+
+  #setNone(error: DefinitionError | undefined): readonly string[] {
+    this.#folderStamp = ''
+    this.#setFault(error)
+    return this.#setNames([])
+  }
+
+  /** Whether a workspace has no folder of agents, as most. A link would lead elsewhere. */
+  #isWithoutFolder(): boolean {
+    const { source, root, folder } = this.where
+    if (source !== 'workspace' || !this.isLocal(root)) return false
+    const look = (one: string) => lstatSync(one, { throwIfNoEntry: false })
+    const above = look(path.dirname(folder))
+    return !above || (above.isDirectory() && !look(folder))
   }
 
   #setNames(names: readonly string[]): readonly string[] {

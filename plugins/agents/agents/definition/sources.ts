@@ -2,6 +2,7 @@ import path from 'node:path'
 import type { PluginKernel } from '../../../../kernel/plugin.js'
 import { ownFolder, type Workspace } from '../../../desk/workspaces/api.js'
 import { type AgentDefinition, AgentSourceFolders } from '../api.js'
+import type { K } from '../needs.js'
 import { DefinitionError, digestOf } from './definition.js'
 import type { AgentFolder, Found } from './files.js'
 import { FolderIndex } from './folder-index.js'
@@ -38,7 +39,10 @@ export class AgentSources {
   readonly #views = new Map<string, View>()
   readonly #builtIn = fixedSource(general)
 
-  constructor(private readonly kernel: Pick<PluginKernel, 'home' | 'env' | 'clock' | 'scope' | 'log' | 'collect'>) {}
+  constructor(
+    private readonly kernel: Pick<PluginKernel, 'home' | 'env' | 'clock' | 'scope' | 'log' | 'collect'> &
+      Pick<K, 'needs'>,
+  ) {}
 
   /**
    * Sources by precedence: the workspace's root, its `add_dirs`, the home; then records of the workspace, global
@@ -99,8 +103,9 @@ export class AgentSources {
     const { workspaceId = '', writable, folder, extension = '', digests } = where
     const key = JSON.stringify([workspaceId, writable, folder, extension, [...(digests ?? [])]])
     return recent(this.#folders, key, MAX_FOLDERS, () => {
-      const { clock, scope, log } = this.kernel
-      return new FolderIndex(where, clock, scope.signal, ({ path: file, error }) =>
+      const { clock, scope, log, needs } = this.kernel
+      const isLocal = (folder: string) => needs.workspaces.isLocal(folder)
+      return new FolderIndex(where, clock, scope.signal, isLocal, ({ path: file, error }) =>
         log.warn(`the agent definition ${file} is not valid: ${error.message}`, { kind: error.kind }),
       )
     })

@@ -30,6 +30,7 @@ function peek() {
 }
 
 interface Bench extends TestKernel {
+  readonly workspaces: WorkspacesApi
   readonly agents: AgentsApi
   readonly root: string
   readonly workspace: Workspace
@@ -56,6 +57,7 @@ async function bench(
   return {
     ...kernel,
     agents: seen.agents,
+    workspaces: seen.workspaces,
     root,
     workspace: await seen.workspaces.find('w'),
     async write(folder, name, lines = []) {
@@ -74,6 +76,25 @@ async function bench(
 
 const own = (root: string) => path.join(root, '.svc', 'agents')
 const names = (body: { agents: { name: string }[] }) => body.agents.map(agent => agent.name)
+
+test('the folder of agents of a workspace is seen as soon as it is there, and its end', async () => {
+  const b = await bench()
+  const names = async () => (await b.agents.list(await b.workspaces.find(b.workspace.id))).map(({ name }) => name)
+  const none = await names()
+  while (!b.workspaces.isLocal(b.workspace.rootDir)) assert.equal(await names(), none)
+  const own = path.join(b.root, '.svc')
+  const folders = [path.join(own, 'agents'), own]
+  for (const folder of folders) {
+    await b.write(path.join(own, 'agents'), 'fresh')
+    assert.equal(await names(), ['fresh', ...none])
+    await rm(folder, { recursive: true })
+    assert.equal(await names(), none)
+  }
+  await b.write(path.join(b.root, 'other', 'agents'), 'linked')
+  await symlink('other', own)
+  assert.equal(await names(), [...none, 'linked'].sort())
+  await b.end()
+})
 
 test('precedence is workspace, its additional folders, home, contributions; the first wins', async () => {
   const more = await temporaryFolder('agents-more')
