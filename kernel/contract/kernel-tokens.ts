@@ -42,6 +42,8 @@ export interface InjectRequest {
   readonly headers?: Readonly<Record<string, string>>
   /** Sent as JSON. Bytes are sent unchanged, with the content type from the headers. */
   readonly body?: unknown
+  /** False for a caller that itself waits until all data of the reply is on the disk. */
+  readonly waits?: false
 }
 
 export interface InjectReply {

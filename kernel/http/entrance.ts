@@ -29,7 +29,7 @@ type Done = (refused?: Error) => void
 /** The steps between the doors and the routes: authentication, guards, and the wait for plugins under change. */
 export class Entrance {
   /** Actors and routes of the requests that are being injected, by their value of the header {@link ACTING}. */
-  readonly #acting = new Map<string, { readonly as: Actor | undefined; readonly found: Found }>()
+  readonly #acting = new Map<string, { readonly from: From; readonly found: Found }>()
   /** Fastify instances by what they read; they boot at their first request and stay. */
   readonly #apps = new Map<string, FastifyInstance | Promise<FastifyInstance>>()
   /** Sends the streams of handlers; registered by the token `Streams`. */
@@ -77,7 +77,7 @@ export class Entrance {
   }
 
   /** Sends a request from inside of the daemon; see the token `Requests`. */
-  async inject({ method, url, headers, body }: InjectRequest, as?: Actor): Promise<InjectReply> {
+  async inject({ method, url, headers, body, waits }: InjectRequest, as?: Actor): Promise<InjectReply> {
     const target = DOTS.test(url) ? NO_PATH : url
     if (!this.routing) throw KernelErrors.shutting_down()
     const found = this.routing.find(method, target)
@@ -85,7 +85,7 @@ export class Entrance {
     const key = this.options.ids.id('act')
     const payload = body === undefined || body instanceof Uint8Array ? body : JSON.stringify(body)
     const typed = body === undefined ? {} : { 'content-type': 'application/json' }
-    this.#acting.set(key, { as, found })
+    this.#acting.set(key, { from: { as, waits }, found })
     try {
       const reply = await app.inject({
         method: method as 'GET',
@@ -167,9 +167,8 @@ export class Entrance {
 
   /** The arrival of an injected request, recognized by its mark. Requests of listeners have an arrival already. */
   #injected(request: IncomingMessage): Arrival | undefined {
-    const key = String(request.headers[ACTING])
-    const acting = this.#acting.get(key)
-    const arrival = acting && new Arrival(request, 'inject', undefined, { as: acting.as })
+    const acting = this.#acting.get(String(request.headers[ACTING]))
+    const arrival = acting && new Arrival(request, 'inject', undefined, acting.from)
     if (arrival) arrival.found = acting.found
     return arrival
   }

@@ -39,7 +39,7 @@ export async function sendFault(
   const failed = (error: unknown) => options.report({ owner, hook: `${request.method} ${bound?.route.path}`, error })
   if (fault.status >= 500 && fault.cause !== undefined) failed(fault.cause)
   // The refusal may describe a state that is not on the disk yet. A failed store must not suppress it.
-  await durableToRead(options).catch(() => {})
+  if (request.arrival?.from.waits !== false) await durableToRead(options).catch(() => {})
   if (fault.retryAfter !== undefined) reply.header('retry-after', String(fault.retryAfter))
   // The next connection identifies its peer anew.
   if (fault.code === 'unauthorized_peer') reply.header('connection', 'close')

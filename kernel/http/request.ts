@@ -28,6 +28,7 @@ export const arrivalOf = (request: IncomingMessage): Arrival | undefined => (req
 /** Origin of the requests of a listener: one actor for all of them, or a doorkeeper that authenticates each caller. */
 export interface From {
   readonly as?: Actor | undefined
+  readonly waits?: false | undefined
   readonly keeper?: Doorkeeper
 }
 

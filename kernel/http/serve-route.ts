@@ -99,7 +99,8 @@ export function serveRoute(bound: BoundRoute, context: PipelineContext) {
           await opened(result, call, carry)
           return reply.hijack()
         }
-        if (!route.durable) await (route.method === 'GET' ? durableToRead(context) : db.durable())
+        if (!route.durable && arrival.from.waits !== false)
+          await (route.method === 'GET' ? durableToRead(context) : db.durable())
         for (const [name, value] of Object.entries(result.headers ?? {})) validateHeaderValue(name, value)
         reply.code(result.status)
         const declared = route.replies[result.status]

@@ -155,9 +155,7 @@ export class Transport {
     this.carrier?.end('dismissed', ({ actor }) => isOne(actor))
   }
 
-  async inject(request: InjectRequest, as?: Actor): Promise<InjectReply> {
-    return this.#entrance.inject(request, as)
-  }
+  readonly inject = (request: InjectRequest, as?: Actor): Promise<InjectReply> => this.#entrance.inject(request, as)
 
   /** Closes the listeners of one door: streams and idle connections end at once, requests after `graceMs`. */
   async close(door: Door, graceMs: number): Promise<void> {

@@ -349,7 +349,8 @@ export class ChangesService implements ChangesApi {
       const states = await Promise.all(paths.map(async path => (await this.#get(path, actor)).state ?? null))
       return { reads, state: states }
     }
-    const { status, body } = await this.kernel.needs.request({ method: 'GET', url: reads }, actor)
+    // The reply of the change, or to the plan or the undo, waits for the disk.
+    const { status, body } = await this.kernel.needs.request({ method: 'GET', url: reads, waits: false }, actor)
     if (status < 400) return { reads, state: body === '' ? undefined : JSON.parse(body) }
     if (status === 404 || status === 410) return { reads, state: undefined }
     const [bare = '', query] = reads.split('?')

@@ -10,6 +10,7 @@ import { systemIds } from '../../../kernel/index.js'
 import { describe } from '../../../kernel/kit/annotations/index.js'
 import {
   definePlugin,
+  Fault,
   type InjectReply,
   ok,
   operator,
@@ -73,7 +74,7 @@ function versioned(name: string, version: string, extra: readonly Route[] = []):
 function bench(first: readonly BoundRoute[]) {
   const clock = new VirtualClock()
   const faults: string[] = []
-  const state = { routes: first }
+  const state = { routes: first, written: Promise.resolve() }
   const report: Report = ({ owner, hook, error }) => faults.push(`${owner} ${hook}: ${error}`)
   const hooks = kernelHooks(report, clock)
   const scope = new OwnedScope('kernel', clock)
@@ -85,7 +86,7 @@ function bench(first: readonly BoundRoute[]) {
     redact: new Redaction(),
     report,
     ids: systemIds(),
-    db: { durable: async () => {} },
+    db: { durable: () => state.written },
     disk: { refusal: async () => undefined },
     checkReplies: true,
   })
@@ -98,6 +99,30 @@ const bound = (owner: string, handle: (request: Asked) => unknown = () => ({ ver
   route: answer(`/api/${owner.split(' ')[0]}`, handle),
 })
 const versionOf = (reply: InjectReply) => (reply.status === 200 ? JSON.parse(reply.body).version : reply.status)
+
+test('a reply waits for the disk, unless its caller inside of the daemon does', async () => {
+  const refused = bound('refused', () => {
+    throw new Fault('absent', 404, 'it is not there')
+  })
+  const { transport, state } = bench([bound('a'), refused])
+  await transport.publish()
+  let release = () => {}
+  state.written = new Promise(resolve => {
+    release = resolve
+  })
+  const asked = (url: string, waits?: false) =>
+    transport.inject({ method: 'GET', url, ...(waits === false && { waits }) })
+  assert.is(versionOf(await asked('/api/a', false)), 'a')
+  assert.is(versionOf(await asked('/api/refused', false)), 404)
+  const answered: string[] = []
+  const waiting = ['/api/a', '/api/refused'].map(url => asked(url).then(() => answered.push(url)))
+  // Each of them takes as many turns as these, which are asked later.
+  for (let i = 0; i < 5; i++) await Promise.all(['/api/a', '/api/refused'].map(url => asked(url, false)))
+  assert.equal(answered, [])
+  release()
+  await Promise.all(waiting)
+  await transport.end()
+})
 
 test('only routes of changed branches boot anew, each at its first request', async () => {
   const { transport, state, get } = bench([bound('a'), bound('b')])
