@@ -120,8 +120,8 @@ export async function missing<V>(found: Promise<V>): Promise<V | undefined> {
 
 /** How a whole file is read; sizes in bytes. */
 export interface WholeOptions {
-  /** Number of zero bytes to append in the same buffer, by the size of the file. */
-  readonly reserve?: (size: number) => number
+  /** Gives zeroed memory for a file of this size; what is longer stays reserved behind it. */
+  readonly allocate?: (size: number) => Uint8Array
   /** A larger file is refused unread, unless it begins with `begins`. */
   readonly maxBytes: number
   readonly begins?: Uint8Array
@@ -136,7 +136,7 @@ export async function readWhole(disk: Disk, file: string, options: WholeOptions)
 export async function readIfThere(
   disk: Disk,
   file: string,
-  { reserve = () => 0, maxBytes, begins }: WholeOptions,
+  { allocate = length => new Uint8Array(length), maxBytes, begins }: WholeOptions,
 ): Promise<Uint8Array | undefined> {
   const handle = await missing(Promise.resolve(disk.open(file, 'read')))
   if (handle === undefined) return undefined
@@ -147,7 +147,7 @@ export async function readIfThere(
       const next = `move ${file} away, or restore it from a backup`
       throw FileErrors.file_too_large(`${file} has ${size} bytes${what}`, { next })
     }
-    const buffer = new Uint8Array(size + reserve(size))
+    const buffer = allocate(size)
     return buffer.subarray(0, await readInto(disk, handle, buffer.subarray(0, size), 0))
   } finally {
     await disk.close(handle)

@@ -25,6 +25,16 @@ test('a transaction returns its result, is visible at once and survives a restar
     await again.close()
   }))
 
+test('the space to grow behind an image is no reason for a garbage collection', () =>
+  inFolder(async folder => {
+    await (await openAt(folder)).close()
+    const { external } = process.memoryUsage()
+    const store = await openAt(folder)
+    const more = process.memoryUsage().external - external
+    await store.close()
+    assert.ok(more < 4 * 1024 * 1024, `V8 counts ${more} bytes more`)
+  }))
+
 test('values are read back unchanged', () =>
   withStore(async ({ db }) => {
     const values = [null, '', 'ä\u{1f600}', 0, -1, 1.5, 2 ** 40, 2 ** 53, new Uint8Array([0, 255]), -(2 ** 31)]
