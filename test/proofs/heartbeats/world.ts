@@ -17,6 +17,9 @@ import {
 import type { SessionHealth } from '../../../schemas/sessions.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
 
+/** Real time for a due wake-up to be decided. */
+const DECISION_MS = 45_000
+
 export interface WorldOptions {
   readonly start: number
   readonly config?: Record<string, unknown>
@@ -222,13 +225,21 @@ export async function openWorld({ start, config = {}, plugins = [], files = {} }
       return info
     },
     async passTo(at, sessions = service().waiting) {
+      // Files and the disk take real time, in which the clock has to stand still.
+      let end = performance.now() + DECISION_MS
+      const realTime = async () => {
+        if (performance.now() > end)
+          throw new Error(`no decision: ${service().waiting} sessions wait, next ${service().nextDue}`)
+        await new Promise(resolve => setImmediate(resolve))
+      }
       for (;;) {
-        // Files and the disk take real time, in which the clock has to stand still.
-        while (service().waiting < sessions) await new Promise(resolve => setImmediate(resolve))
+        while (service().waiting < sessions) await realTime()
         const next = Math.min(service().nextDue ?? at, at)
-        if (next > clock.now()) await clock.advance(next - clock.now())
-        else if (next === at) return
-        else await new Promise(resolve => setImmediate(resolve))
+        if (next > clock.now()) {
+          await clock.advance(next - clock.now())
+          end = performance.now() + DECISION_MS
+        } else if (next === at) return
+        else await realTime()
       }
     },
     change(id, change) {
