@@ -163,8 +163,8 @@ export class EventLines {
       this.#before = edge
       this.#hang = undefined
       const mark = isCode ? /^ *(```|~~~)/.exec(line)?.[1] : undefined
-      if (mark !== undefined && this.#fence !== mark) this.#fence = mark
-      else if (mark !== undefined) this.#fence = ''
+      if (mark !== undefined && this.#fence === '') this.#fence = mark
+      else if (mark === this.#fence) this.#fence = ''
     }
   }
 
