@@ -162,47 +162,50 @@ async function asNobody<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-const asRoot = process.geteuid?.() === 0 ? test : test.skip
+const isRoot = process.geteuid?.() === 0
 
-asRoot('the home of another user is named with its owner by every command', async () => {
-  const { file, svc } = world('foreign')
-  writeFileSync(file, '{}')
-  const home = join(file, '..')
-  for (const command of ['job list', 'logs', 'daemon stop', 'doctor', 'config set log.level debug', 'backup list']) {
-    // The modules of the command are loaded while they can be read.
-    await svc(...command.split(' '))
+if (isRoot)
+  test('the home of another user is named with its owner by every command', async () => {
+    const { file, svc } = world('foreign')
+    writeFileSync(file, '{}')
+    const home = join(file, '..')
+    for (const command of ['job list', 'logs', 'daemon stop', 'doctor', 'config set log.level debug', 'backup list']) {
+      // The modules of the command are loaded while they can be read.
+      await svc(...command.split(' '))
+      chmodSync(home, 0o700)
+      const { code, stderr } = await asNobody(() => svc(...command.split(' ')))
+      assert.is(code, 6, stderr)
+      assert.match(stderr, `error: the home ${home} belongs to another user (uid 0)`)
+      assert.match(stderr, 'code: home_owner_mismatch\n')
+      assert.match(stderr, "sudo -u '#0' svc")
+    }
+  })
+
+if (isRoot)
+  test('a home below a closed folder cannot be reached', async () => {
+    const { file } = world('below')
+    chmodSync(dirname(file), 0)
+    const below = () => runCli(join(dirname(file), 'home'), ['logs'], { data, root: dist })
+    await below()
+    const { code, stderr } = await asNobody(below)
+    assert.is(code, 1, stderr)
+    assert.match(stderr, 'below/home cannot be reached')
+    assert.match(stderr, 'code: home_unwritable\n')
+  })
+
+if (isRoot)
+  test('a home without the permission to write is refused with what to change', async () => {
+    const { file, svc } = world('closed')
+    writeFileSync(file, '{}')
+    const home = join(file, '..')
+    await svc('config', 'set', 'http.port', '0')
+    for (const path of [home, file]) chownSync(path, 65534, 65534)
+    chmodSync(home, 0o500)
+    const { code, stderr } = await asNobody(() => svc('config', 'set', 'log.level', 'debug'))
     chmodSync(home, 0o700)
-    const { code, stderr } = await asNobody(() => svc(...command.split(' ')))
-    assert.is(code, 6, stderr)
-    assert.match(stderr, `error: the home ${home} belongs to another user (uid 0)`)
-    assert.match(stderr, 'code: home_owner_mismatch\n')
-    assert.match(stderr, "sudo -u '#0' svc")
-  }
-})
-
-asRoot('a home below a closed folder cannot be reached', async () => {
-  const { file } = world('below')
-  chmodSync(dirname(file), 0)
-  const below = () => runCli(join(dirname(file), 'home'), ['logs'], { data, root: dist })
-  await below()
-  const { code, stderr } = await asNobody(below)
-  assert.is(code, 1, stderr)
-  assert.match(stderr, 'below/home cannot be reached')
-  assert.match(stderr, 'code: home_unwritable\n')
-})
-
-asRoot('a home without the permission to write is refused with what to change', async () => {
-  const { file, svc } = world('closed')
-  writeFileSync(file, '{}')
-  const home = join(file, '..')
-  await svc('config', 'set', 'http.port', '0')
-  for (const path of [home, file]) chownSync(path, 65534, 65534)
-  chmodSync(home, 0o500)
-  const { code, stderr } = await asNobody(() => svc('config', 'set', 'log.level', 'debug'))
-  chmodSync(home, 0o700)
-  assert.is(code, 1, stderr)
-  assert.match(stderr, 'code: home_unwritable\n')
-  assert.match(stderr, 'next: change its permissions')
-})
+    assert.is(code, 1, stderr)
+    assert.match(stderr, 'code: home_unwritable\n')
+    assert.match(stderr, 'next: change its permissions')
+  })
 
 test.run()

@@ -1,11 +1,13 @@
-import { appendFile, rename, writeFile } from 'node:fs/promises'
+import { appendFile, readFile, rename, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { ApplyLog } from '../../../../plugins/desk/settings/apply-log.js'
 import { tailOf } from '../../../../plugins/desk/settings/log-tail.js'
+import { inTree } from '../../../../plugins/index.js'
 import { StartedDaemon } from '../../../../testing/daemon.js'
-import { inFolder } from '../../../kernel/store/harness.js'
+import { boot, type Reply, temporaryFolder } from '../../../harness/kernel.js'
+import { inFolder, watchedDisk } from '../../../kernel/store/harness.js'
 import { scene } from './scene.js'
 
 test('the log is followed as a stream', async () => {
@@ -39,6 +41,46 @@ test('a tail begins with the last lines, waits for a missing file, and continues
     ended.abort()
     assert.is((await lines.next()).done, true)
   }))
+
+/** A disk on which a call on the database fails, and every later one, once `left` of them went well. */
+function brokenAfter(name: 'fsync' | 'pwrite') {
+  const state = { left: Number.POSITIVE_INFINITY }
+  const disk = watchedDisk(({ name: called, file }) => {
+    if (called === name && file.includes('svc.db') && --state.left < 0)
+      throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' })
+  })
+  return { disk, state }
+}
+
+for (const name of ['fsync', 'pwrite'] as const)
+  test(`file, settings, record and audit agree after a restart, whichever ${name} of a change fails`, async () => {
+    for (const left of [0, 1, 2]) {
+      const home = await temporaryFolder('home')
+      const file = path.join(home, 'config.json')
+      await writeFile(file, '{}')
+      const plugins = inTree
+      const { disk, state } = brokenAfter(name)
+      const broken = await boot({ home, plugins, disk })
+      await broken.request('GET', '/api/settings/apply')
+      state.left = left
+      const { status, body } = await broken.request('PATCH', '/api/settings/automation', {
+        config: { max_concurrent_jobs: 7 },
+      })
+      assert.equal([status, body.code], [503, 'store_failed'])
+      await broken.close().catch(() => {})
+      const text = await readFile(file, 'utf8')
+      const again = await boot({ home, plugins })
+      const of = async (url: string) => (await again.request('GET', url)).body
+      const isMade = text.includes('7')
+      const { max_concurrent_jobs: most } = (await of('/api/settings/automation')).config
+      const [entry] = (await of('/api/settings/apply')).entries
+      // The first start recorded that it found the file.
+      const audited = (await of('/api/audit')).entries.filter((one: Reply) => one.action === 'config.changed')
+      const found = { isMade: most === 7, isRecorded: entry?.status === 'applied', isAudited: audited.length === 2 }
+      assert.equal(found, { isMade, isRecorded: isMade, isAudited: isMade }, `${left}: ${text}`)
+      await again.close()
+    }
+  })
 
 test('a change whose record cannot be written is not made', async () => {
   const daemon = await scene('{"limits":{}}')
