@@ -5,19 +5,17 @@ export class Followers {
 
   /** Resolves at the next {@link wake}, or when the signal aborts. */
   next(signal: AbortSignal): Promise<void> {
-    return signal.aborted ? Promise.resolve() : new Promise(resolve => this.add(signal, resolve))
-  }
-
-  /** Calls `ready` once: at the next {@link wake}, or when the signal, which has not aborted yet, does. */
-  add(signal: AbortSignal, ready: () => void): void {
+    if (signal.aborted) return Promise.resolve()
     const ofSignal = this.#bySignal.get(signal) ?? this.#listen(signal)
-    const done = () => {
-      this.#waiting.delete(done)
-      ofSignal.delete(done)
-      ready()
-    }
-    this.#waiting.add(done)
-    ofSignal.add(done)
+    return new Promise(resolve => {
+      const done = () => {
+        this.#waiting.delete(done)
+        ofSignal.delete(done)
+        resolve()
+      }
+      this.#waiting.add(done)
+      ofSignal.add(done)
+    })
   }
 
   wake(): void {

@@ -137,11 +137,6 @@ export class SessionLog {
     return this.#visible <= after ? this.#readers.next(signal) : Promise.resolve()
   }
 
-  /** Calls `ready` once: at the next event or change of state, or when the signal, which has not aborted yet, does. */
-  follow(signal: AbortSignal, ready: () => void): void {
-    this.#readers.add(signal, ready)
-  }
-
   /** Wakes the readers without a new event, because the state of the session changed. */
   wake(): void {
     this.#readers.wake()
@@ -162,10 +157,10 @@ export class SessionLog {
   }
 
   /** A {@link page} of events in memory: thousands of readers share it. Undefined when it has to be read from files. */
-  recentPage(from: number): EventPage | undefined {
+  recentPage(from: number, upTo: number): EventPage | undefined {
     const first = this.#recent[0]?.sequence
     if (first === undefined || from < first || !this.cuts.none) return undefined
-    const last = Math.min(this.#visible, from + PAGE - 1)
+    const last = Math.min(upTo, from + PAGE - 1)
     if (this.#page?.from === from && this.#page.next === last + 1) return this.#page
     const events = this.#recent.slice(from - first, last - first + 1).map(decodeRecent)
     this.#page = { from, events, next: last + 1 }

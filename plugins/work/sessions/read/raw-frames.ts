@@ -7,26 +7,58 @@ import { cursorOf, fence, type StreamRequest, type StreamSource, stoppedFrame } 
 
 type RawFrame = Frame | EncodedFrame
 
-/** Readers of a log that were woken together. */
-const woken = new WeakMap<SessionLog, ((isDurable: boolean) => void)[]>()
+/** The readers of a log that have all of its events. One question whether the disk has the next events serves all of them. */
+class Audience {
+  static readonly #all = new WeakMap<SessionLog, Audience>()
+  readonly #readers = new Set<(upTo: number | undefined) => void>()
+  #isServed = false
 
-/** Calls `send` once, with whether the disk has all that was committed; one question serves all readers of a log. */
-function afterSync({ log, durable }: StreamSource, send: (isDurable: boolean) => void): void {
-  const others = woken.get(log)
-  if (others) {
-    others.push(send)
-    return
+  static of(log: SessionLog): Audience {
+    const audience = Audience.#all.get(log) ?? new Audience()
+    Audience.#all.set(log, audience)
+    return audience
   }
-  const all = [send]
-  woken.set(log, all)
-  queueMicrotask(() => {
-    woken.delete(log)
-    const tell = (isDurable: boolean) => all.forEach(one => void one(isDurable))
-    durable().then(
-      () => tell(true),
-      () => tell(false),
-    )
-  })
+
+  /**
+   * Resolves when the reader has left: its signal has aborted, the disk has failed, or `send` has returned false.
+   * @param send gets the last sequence that the disk has
+   */
+  join(source: StreamSource, send: (upTo: number) => boolean): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        this.#readers.delete(reader)
+        source.signal.removeEventListener('abort', leave)
+        resolve()
+      }
+      const reader = (upTo: number | undefined) => {
+        try {
+          if (upTo === undefined || !send(upTo)) leave()
+        } catch (error) {
+          reject(error)
+          leave()
+        }
+      }
+      source.signal.addEventListener('abort', leave)
+      this.#readers.add(reader)
+      if (!this.#isServed) void this.#serve(source)
+    })
+  }
+
+  async #serve({ log, durable }: StreamSource): Promise<void> {
+    const { signal } = new AbortController()
+    this.#isServed = true
+    for (let last = log.last; this.#readers.size > 0; ) {
+      await log.changed(last, signal)
+      // Events that come while the disk is asked are not part of the answer.
+      last = log.last
+      const upTo = await durable().then(
+        () => last,
+        () => undefined,
+      )
+      for (const reader of this.#readers) reader(upTo)
+    }
+    this.#isServed = false
+  }
 }
 
 /** Stored events without changes: `id` is the sequence, `event` the type. Starts at the beginning by default. */
@@ -62,7 +94,7 @@ export class RawFrames implements Source<RawFrame>, AsyncIterator<RawFrame> {
     const { source } = this
     const { log, signal } = source
     while (this.#row && !signal.aborted) {
-      const value = this.#take()
+      const value = this.#take(log.last)
       if (value) return { value, done: false }
       if (this.#next <= log.last) {
         const { events, next } = await log.page(this.#next)
@@ -87,39 +119,20 @@ export class RawFrames implements Source<RawFrame>, AsyncIterator<RawFrame> {
     return OVER
   }
 
-  pushTo(take: (frame: RawFrame) => boolean): Promise<void> {
+  async pushTo(take: (frame: RawFrame) => boolean): Promise<void> {
     const { source } = this
-    return new Promise((resolve, reject) => {
-      const wait = () => {
-        if (this.#isSteady()) source.log.follow(source.signal, () => afterSync(source, send))
-        else resolve()
-      }
-      const send = (isDurable: boolean) => {
-        try {
-          for (let takes = isDurable; takes; ) {
-            const frame = this.#take()
-            if (!frame) return wait()
-            takes = take(frame)
-          }
-          resolve()
-        } catch (error) {
-          reject(error)
-        }
-      }
-      wait()
+    const isOpen = () => (source.row()?.state ?? 'stopped') !== 'stopped'
+    if (this.#next <= source.log.last || !isOpen() || source.signal.aborted) return
+    await Audience.of(source.log).join(source, upTo => {
+      for (let frame = this.#take(upTo); frame; frame = this.#take(upTo)) if (!take(frame)) return false
+      return this.#next > upTo && isOpen()
     })
   }
 
-  /** The reader has all events, and more may come. */
-  #isSteady(): boolean {
-    const { log, row, signal } = this.source
-    return log.last < this.#next && (row()?.state ?? 'stopped') !== 'stopped' && !signal.aborted
-  }
-
-  /** The next frames, if they are in memory. */
-  #take(): RawFrame | undefined {
+  /** The next frames up to a sequence, if they are in memory. */
+  #take(upTo: number): RawFrame | undefined {
     if (this.#events.length === 0) {
-      const page = this.#next > this.source.log.last ? undefined : this.source.log.recentPage(this.#next)
+      const page = this.#next > upTo ? undefined : this.source.log.recentPage(this.#next, upTo)
       if (!page) return undefined
       this.#events = page.events
       this.#after = page.next

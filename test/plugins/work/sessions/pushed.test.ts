@@ -99,6 +99,22 @@ test('a reader whose socket is full gets no more, and goes on where it stood', a
   assert.equal(full.texts, ['one', 'two'])
 })
 
+test('an event that comes while the disk is asked waits for the next answer', async () => {
+  const answers: (() => void)[] = []
+  const { add, reader } = scene(() => new Promise(resolve => answers.push(resolve)))
+  const { texts, done } = reader()
+  add('one')
+  await turns()
+  add('two')
+  await turns()
+  answers.shift()?.()
+  await turns()
+  assert.equal([texts, answers.length], [['one'], 1])
+  answers.shift()?.()
+  await turns()
+  assert.equal([texts, done()], [['one', 'two'], false])
+})
+
 test('nothing is sent that the disk may not have: the reader is served by the next call', async () => {
   const { add, reader } = scene(() => Promise.reject(new Error('the disk')))
   const one = reader()
