@@ -98,8 +98,11 @@ export class Listener {
     inherited?: InheritedSockets['socket'],
   ): Promise<Listener> {
     if (inherited) return Listener.#inherited(path, makeServer('socket', handler, limits), inherited)
-    const bound = neighbourOf(path)
-    await removeSocket(bound)
+    // A name in the same folder, not longer than `path`: the address structure of a socket bounds the length.
+    const bound = `${path.slice(0, -1)}${path.endsWith('~') ? '-' : '~'}`
+    // A daemon that was killed between bind and rename leaves its socket file. Other files stay.
+    const left = await lstat(bound).catch(() => undefined)
+    if (left?.isSocket()) await rm(bound, { force: true })
     const server = makeServer('socket', handler, limits)
     await once(server.listen({ path: bound }), 'listening').catch(cause => {
       if (!isUnsupported(cause)) throw cause
@@ -154,17 +157,6 @@ function wrongDescriptor(received: string, configured: string): Fault {
   return new Fault('listen_fd_wrong', 500, `the service manager handed over ${received}, but ${configured}`, {
     next: 'set ListenStream= in the unit and config.json to the same address',
   })
-}
-
-/** A name in the same folder, not longer than `path`: the address structure of a socket bounds the length. */
-function neighbourOf(path: string): string {
-  return `${path.slice(0, -1)}${path.endsWith('~') ? '-' : '~'}`
-}
-
-/** Removes the socket file of a daemon that was killed between bind and rename. Other files stay. */
-async function removeSocket(path: string): Promise<void> {
-  const found = await lstat(path).catch(() => undefined)
-  if (found?.isSocket()) await rm(path, { force: true })
 }
 
 function makeServer(door: Door, handler: Handler, limits: Limits, tls?: Address['tls']): Server {

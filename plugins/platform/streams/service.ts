@@ -56,7 +56,9 @@ export class StreamsService implements Carrier {
     const leave = this.#hub.enter(arrival.door, most)
     response.once('close', leave)
     return async (reply, toFault, over) => {
-      const { wire, failed } = await opened(request, reply)
+      const wire = await wireFor(request, reply)
+      const failed = (fault: Fault): unknown =>
+        reply.status === 101 ? reply.failed(fault) : { event: 'error', data: errorBody(fault) }
       // Not awaited: the hub owns the stream now, and its handler is done.
       const key = { owner: bound.owner, door: arrival.door, actor: arrival.actor }
       void this.#hub
@@ -79,22 +81,11 @@ function mayStream({ replies, frames, contentType }: Route, { headers }: Streami
   return frames !== undefined && (contentType === EVENT_STREAM || headers.accept?.includes(EVENT_STREAM) === true)
 }
 
-interface Opened {
-  readonly wire: Wire<unknown>
-  /** Makes the last frame of a stream that fails. */
-  readonly failed: (fault: Fault) => unknown
-}
-
-async function opened({ bound, arrival, response }: Streaming, reply: StreamReply | SocketReply): Promise<Opened> {
-  if (reply.status !== 101) {
-    return {
-      wire: eventWire(response, reply.headers) as Wire<unknown>,
-      failed: fault => ({ event: 'error', data: errorBody(fault) }),
-    }
-  }
+async function wireFor({ bound, arrival, response }: Streaming, reply: StreamReply | SocketReply) {
+  if (reply.status !== 101) return eventWire(response, reply.headers) as Wire<unknown>
   const { method, path } = bound.route
   if (!arrival.upgrade) throw HttpErrors.reply_invalid(`${method} ${path} sends on a channel that was not requested`)
   const wire = (await arrival.upgrade()) as Wire<unknown>
   response.statusCode = 101
-  return { wire, failed: reply.failed }
+  return wire
 }
