@@ -181,10 +181,16 @@ test('a message shows a notification, and a click leads to the question of its s
     ['{ not readable', 'Something needs you'],
     [JSON.stringify(lure), lure.title],
   ] as const) {
-    // One at a time, to a worker that is heard to run: a busy browser drops messages for one that is just started or stopped.
-    await worker?.evaluate('self.registration.active?.state')
-    await devtools.send('ServiceWorker.deliverPushMessage', { ...about, data })
-    await eventually(async () => (await shown()).some(one => one.title === title), `the notification "${title}"`)
+    // A busy browser drops messages for a worker that is just started or stopped. A repeated one replaces the notification by its tag.
+    let sentAt = -Infinity
+    await eventually(async () => {
+      if (performance.now() - sentAt > 3000) {
+        await worker?.evaluate('self.registration.active?.state')
+        await devtools.send('ServiceWorker.deliverPushMessage', { ...about, data })
+        sentAt = performance.now()
+      }
+      return (await shown()).some(one => one.title === title)
+    }, `the notification "${title}"`)
   }
   assert.equal(
     (await shown()).sort((a, b) => a.title.localeCompare(b.title)),
