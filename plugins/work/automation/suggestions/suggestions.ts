@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { canonicalJson } from '../../../../kernel/kit/canonical.js'
 import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { History } from '../../../../kernel/kit/history.js'
+import { SerialBy } from '../../../../kernel/kit/serial.js'
 import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import { type Actor, iso } from '../../../../kernel/plugin.js'
@@ -45,9 +46,18 @@ export const suggested = table('automation_suggestion', {
 })
 type Row = RowOf<typeof suggested>
 
+/** What the acceptance of a suggestion made. */
+interface Accepted {
+  readonly job: Job
+  readonly trigger?: Trigger
+  readonly suggestion: Suggestion
+}
+
 /** Jobs and triggers suggested by agents and extensions. They have no effect until a user accepts them. */
 export class Suggestions {
   readonly #history: History<Row>
+  /** Decisions by suggestion: one waits for the other, so that two of them create one job. */
+  readonly #decisions = new SerialBy()
 
   constructor(
     private readonly kernel: K,
@@ -128,12 +138,12 @@ export class Suggestions {
   }
 
   /** Creates the job or trigger on behalf of the caller. The id is derived from the suggestion, so it is created once. */
-  async accept(
-    actor: Actor,
-    workspace: string,
-    id: string,
-  ): Promise<{ readonly job: Job; readonly trigger?: Trigger; readonly suggestion: Suggestion }> {
-    const row = this.#pending(await this.#workspaceId(workspace), id)
+  async accept(actor: Actor, workspace: string, id: string): Promise<Accepted> {
+    const workspaceId = await this.#workspaceId(workspace)
+    return this.#decisions.run(id, () => this.#accept(actor, this.#pending(workspaceId, id)))
+  }
+
+  async #accept(actor: Actor, row: Row): Promise<Accepted> {
     const wanted = { ...JSON.parse(row.body), scope: 'workspace', workspace_id: row.workspace }
     const made = row.id.slice('sug_'.length)
     if (row.kind === 'job') {
@@ -151,7 +161,8 @@ export class Suggestions {
   }
 
   async dismiss(workspace: string, id: string): Promise<Suggestion> {
-    return this.#resolve(this.#pending(await this.#workspaceId(workspace), id), 'dismissed')
+    const workspaceId = await this.#workspaceId(workspace)
+    return this.#decisions.run(id, () => this.#resolve(this.#pending(workspaceId, id), 'dismissed'))
   }
 
   async #workspaceId(workspace: string): Promise<string> {

@@ -27,10 +27,7 @@ test('a suggestion has no effect until it is accepted, and creates its job once'
   assert.is((await propose(b, { job })).body.suggestion.id, suggestion.id)
   const url = `${urlOf(b)}/${suggestion.id}`
   const both = await Promise.all([1, 2].map(() => b.request('POST', `${url}/accept`)))
-  assert.ok(
-    both.some(({ status }) => status === 200),
-    JSON.stringify(both),
-  )
+  assert.equal(both.map(({ status, body }) => body.code ?? status).sort(), [200, 'suggestion_resolved'])
   const { jobs } = (await b.request('GET', '/api/automation/jobs')).body
   assert.equal(
     jobs.map((one: Reply) => [one.name, one.workspace_id, one.source]),
@@ -45,6 +42,17 @@ test('a suggestion has no effect until it is accepted, and creates its job once'
     const again = await b.request('POST', `${url}/${verb}`)
     assert.equal([again.status, again.body.code], [409, 'suggestion_resolved'])
   }
+  await b.end()
+})
+
+test('of an acceptance and a dismissal at the same time one counts', async () => {
+  const b = await bench()
+  const { id } = (await propose(b, { job })).body.suggestion
+  const both = await Promise.all(['accept', 'dismiss'].map(verb => b.request('POST', `${urlOf(b)}/${id}/${verb}`)))
+  assert.equal(both.map(({ status, body }) => body.code ?? status).sort(), [200, 'suggestion_resolved'])
+  const { jobs } = (await b.request('GET', '/api/automation/jobs')).body
+  const isAccepted = (await listed(b))[0]?.status === 'accepted'
+  assert.is(jobs.length, isAccepted ? 1 : 0, 'a dismissed suggestion makes no job')
   await b.end()
 })
 
