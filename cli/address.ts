@@ -1,5 +1,4 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { join, resolve, sep } from 'node:path'
 import { Fault } from '../kernel/contract/errors.js'
 import { readRegularFileSync } from '../kernel/kit/read-file.js'
@@ -21,7 +20,9 @@ export interface Address {
 
 /** The home: `SVC_HOME`, else `~/.svc`. Absolute. */
 export function homeOfEnv(env: Env): string {
-  return resolve(env.SVC_HOME || join(env.HOME || homedir(), '.svc'))
+  // Nearly every call has HOME, and completion does not wait for a module of Node that it does not need.
+  const userHome = () => env.HOME || process.getBuiltinModule('node:os').homedir()
+  return resolve(env.SVC_HOME || join(userHome(), '.svc'))
 }
 
 /** A missing home is created by the daemon. @throws CliFault `home_not_a_folder` */

@@ -8,4 +8,5 @@ import { loadCommandData } from './command-data.js'
 /** Of the bundled CommonJS file, in which `node:url` and `node:module` would be the largest part to load. */
 declare const __dirname: string
 const data = loadCommandData(__dirname, homeOfEnv(process.env))
-void printCandidates({ env: process.env, stdout: openOutput() }, entriesOf(data), data)
+// The output is written then, and Node would take apart what the system frees.
+printCandidates({ env: process.env, stdout: openOutput() }, entriesOf(data), data).finally(() => process.exit())
