@@ -1,8 +1,9 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
-import { join, resolve, sep } from 'node:path'
+import { join, resolve } from 'node:path'
 import { Fault } from '../kernel/contract/errors.js'
 import { readRegularFileSync } from '../kernel/kit/read-file.js'
 import type { Holder } from '../kernel/lock/holder.js'
+import { isInside } from '../plugins/desk/workspaces/files.js'
 import { CliFault, exitCodes } from './fault.js'
 
 export type Env = Readonly<Record<string, string | undefined>>
@@ -133,8 +134,6 @@ export function homeFault(home: string, cause: unknown): CliFault | undefined {
   if (!isDenied(cause)) return undefined
   return foreignFault(home, cause) ?? unwritable(`${file} cannot be used: ${message}`, 'change its permissions', cause)
 }
-
-const isInside = (path: string, home: string): boolean => path === home || path.startsWith(home + sep)
 
 /** Whether no daemon can start in a home, because its file system is read-only. */
 function isReadOnly(home: string): boolean {

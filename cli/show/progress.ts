@@ -8,7 +8,7 @@ const frames = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
 /** A status line on a terminal's standard error during a wait; it is removed afterwards. */
 export class Progress {
   #waiting = false
-  /** What goes on when the command is interrupted during the wait. */
+  /** Work of the daemon that an interrupt of the command does not end. It stays after a failed wait: an interrupt may have failed it. */
   left: string | undefined
 
   /** @param on false without a terminal, for programs and in quiet mode */
@@ -19,7 +19,7 @@ export class Progress {
 
   /**
    * Waits for `work` and shows a long wait, unless `what` is empty. A nested wait is not shown, because the outer one is.
-   * @param left what goes on when the command is interrupted during the wait
+   * @param left the work of the daemon that an interrupt of the command does not end
    */
   async during<T>(what: string, work: () => Promise<T>, left?: string): Promise<T> {
     const outer = this.left

@@ -192,21 +192,16 @@ export class Instance {
   async #tooMuchMemory(): Promise<string> {
     const { clock, limits } = this.start.host
     const { maxMemory: most } = limits
-    for (;;) {
-      if (
-        most === 0 ||
-        !(await clock.sleep(MEMORY_INTERVAL_MS, this.#ending.signal).then(
-          () => true,
-          () => false,
-        ))
-      )
-        return new Promise(() => {})
+    while (most > 0 && !this.#ending.signal.aborted) {
+      await clock.sleep(MEMORY_INTERVAL_MS, this.#ending.signal).catch(() => {})
+      if (this.#ending.signal.aborted) break
       const used = memoryOf(this.pid, most)
       if (used <= most) continue
       // Not asked to end, because it would take more memory until then.
       this.kill()
       return `it used ${mebibytes(used)} of memory, more than ${mebibytes(most)} (${SubprocessSettings.maxMemory.path})`
     }
+    return new Promise(() => {})
   }
 
   async #readLog(flooded: () => void): Promise<void> {

@@ -4,8 +4,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 const MOST_PROCESSES = 1000
 
 /**
- * Bytes of memory of a process and its descendants; 0 where the system has no /proc, and when it has ended. Resident memory is read,
- * which counts what forked processes share for each of them; only a sum above `most` is read again with shared memory divided.
+ * Bytes of memory of a process and its descendants; 0 where the system has no /proc, and when it has ended. The resident memory of each
+ * is quick to read, but memory that forked processes share counts for each of them. A sum above `most` is therefore read again with
+ * the shared memory divided among them, which takes longer.
  */
 export function memoryOf(pid: number, most: number): number {
   const pids = [pid]

@@ -8,8 +8,9 @@ const KNOWN_MS = 10_000
 const MAX_KNOWN = 256
 
 /**
- * Canonical paths that were on the disk of the home a moment ago. A look at one of them takes microseconds and may be synchronous,
- * which saves trips through the thread pool. Any other path may be on a network that does not answer.
+ * Canonical paths that were on the disk of the home a moment ago. A synchronous look at one of them takes microseconds, and an
+ * asynchronous one a trip through the thread pool. At any other path a synchronous look could block the daemon, because the path may
+ * be on a network that does not answer.
  */
 export class LocalDisk {
   /** Results of looks with the end of their time, in monotonic milliseconds. */

@@ -32,6 +32,7 @@ export async function holdSession(context: TaskContext, base: string, lost: () =
   try {
     await begin(takesOver).catch(async error => {
       if (!isHeld(error) || takesOver) throw error
+      // The daemon's clock ends a released lease, so the daemon does the waiting too.
       await client.request('POST', `${base}/wait`, { timeout_ms: RELEASED_MS, until: ['stopped'] }, { waits: true })
       await begin(false)
     })

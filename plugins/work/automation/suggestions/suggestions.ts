@@ -46,7 +46,7 @@ export const suggested = table('automation_suggestion', {
 })
 type Row = RowOf<typeof suggested>
 
-/** What the acceptance of a suggestion made. */
+/** An accepted suggestion, with the job or trigger that was created from it. */
 interface Accepted {
   readonly job: Job
   readonly trigger?: Trigger
