@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setImmediate } from 'node:timers/promises'
+import { setTimeout } from 'node:timers/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import {
@@ -24,6 +24,7 @@ function start(command: string, env: Record<string, string> = {}): number {
 
 test.after(async () => {
   for (const child of children) {
+    if (child.exitCode !== null || child.signalCode !== null) continue
     child.kill('SIGKILL')
     await once(child, 'exit')
   }
@@ -62,13 +63,33 @@ test('the daemon variables of an environment are read completely or not at all',
   assert.equal(idsOf(pid, 'darwin'), { homeId: '', processId: '' })
 })
 
-test('a process that has ended has no environment to read', async () => {
-  if (process.platform !== 'linux') return
-  const parent = spawn('/bin/sh', ['-c', 'true & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] })
+/**
+ * A process that has ended and that nobody waits for. The shell would collect a child that ends while it still is the
+ * shell, so the child ends only after the shell has become another program.
+ */
+async function startZombie(): Promise<number> {
+  const parent = spawn('/bin/sh', ['-c', 'exec 3<&0; (read line <&3) & echo $!; exec sleep 1000'], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+  })
   children.push(parent)
   const [line] = await once(parent.stdout, 'data')
-  while (!inspectProcess(Number(line), 'linux')?.ended) await setImmediate()
-  assert.is(inspectProcess(Number(line), 'linux')?.bare, true)
+  await until(() => inspectProcess(parent.pid!, 'linux')?.name === 'sleep', 'the shell to become sleep')
+  parent.stdin.end()
+  const pid = Number(line)
+  await until(() => inspectProcess(pid, 'linux')?.ended !== false, 'the child to end')
+  return pid
+}
+
+async function until(holds: () => boolean, what: string): Promise<void> {
+  for (let tries = 0; !holds(); tries++) {
+    if (tries === 10_000) throw new Error(`Waited in vain for ${what}.`)
+    await setTimeout(2)
+  }
+}
+
+test('a process that has ended has no environment to read', async () => {
+  if (process.platform !== 'linux') return
+  assert.is(inspectProcess(await startZombie(), 'linux')?.bare, true)
   assert.is(inspectProcess(process.pid, 'linux')?.bare, undefined)
 })
 
@@ -94,15 +115,7 @@ test('a scan of all processes has the known data of each and yields to others', 
 
 test('an unreaped zombie counts as ended', async () => {
   if (process.platform !== 'linux') return
-  // The shell has become another program, which never waits for this child, long before it ends.
-  const child = spawn('/bin/sh', ['-c', 'sleep 0.5 & echo $!; exec sleep 1000'], {
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
-  children.push(child)
-  const [chunk] = await once(child.stdout, 'data')
-  const pid = Number(chunk)
-  while (inspectProcess(pid, 'linux')?.ended === false) await new Promise(resolve => setTimeout(resolve, 10))
-  assert.is(inspectProcess(pid, 'linux')?.ended, true)
+  assert.is(inspectProcess(await startZombie(), 'linux')?.ended, true)
 })
 
 test.run()
