@@ -197,7 +197,7 @@ function testsBelow(folder) {
 
 async function runFile(file, worker, { alone, seconds, bundle }) {
   const begun = performance.now()
-  const { output, timedOut, left, changes, replies, ...exit } = await worker.run(file, { alone, seconds })
+  const { output, timedOut, test, left, changes, replies, ...exit } = await worker.run(file, { alone, seconds })
   const ms = Math.round(performance.now() - begun)
   const against = await judge(replies, bundle)
   const deprecated = [...new Set(output.match(/(?<=\[)DEP\d+(?=\] DeprecationWarning)/g))]
@@ -208,7 +208,7 @@ async function runFile(file, worker, { alone, seconds, bundle }) {
   ]
   const problems = [
     against.length > 0 ? `${against.length} replies are not by the contract` : '',
-    timedOut ? `timed out after ${seconds} s` : '',
+    timedOut ? `timed out after ${seconds} s${test === undefined ? '' : ` in "${test}"`}` : '',
     left.length > 0 ? `left ${left.length} processes` : '',
     deprecated.length > 0 ? `uses what Node deprecates: ${deprecated.join(', ')}` : '',
     changes.length > 0 ? `changed ${changes.join(', ')} and is not \`// alone\`` : '',

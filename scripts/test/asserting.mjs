@@ -1,4 +1,5 @@
-// Replaces `uvu` and `uvu/assert` in tests: identical, but a test without assertions fails.
+// Replaces `uvu` and `uvu/assert` in tests: identical, but a test without assertions fails, and the runner is told which test
+// runs, to name one that hangs.
 import * as uvu from 'uvu'
 import * as real from 'uvu/assert'
 
@@ -32,7 +33,12 @@ export const { equal, fixture, instance, is, match, not, ok, snapshot, throws, t
 const asserting = register => (name, handler) =>
   register(name, async context => {
     const before = made
-    await handler(context)
+    process.send?.({ test: name })
+    try {
+      await handler(context)
+    } finally {
+      process.send?.({})
+    }
     if (made === before) throw new Error('it asserts nothing')
   })
 

@@ -35,6 +35,8 @@ export class WorkerProcess {
   fit = true
   #output = ''
   #files = 0
+  /** The name of the test that runs. */
+  #test
   /** Received text of each stream; data of the two streams arrives in any order. */
   #heard = new Map()
   /** The worker's end-of-file reports by stream. */
@@ -63,6 +65,9 @@ export class WorkerProcess {
       this.fit = false
     })
     this.ready = new Promise(done => this.child.once('message', done))
+    this.child.on('message', ({ test }) => {
+      this.#test = test
+    })
     this.closed = new Promise(done => this.child.once('close', done))
     for (const stream of [this.child.stdout, this.child.stderr])
       stream.setEncoding('utf8').on('data', text => this.#hear(stream, text))
@@ -72,11 +77,12 @@ export class WorkerProcess {
 
   /**
    * Runs a file until it ends or exceeds its time limit. Resolves to `output`; `code` and `signal` as of its own process;
-   * `timedOut`; `left`: lines about leftover processes; `changes` of global state; and `replies`: the file of recorded daemon
-   * replies, if any.
+   * `timedOut`; `test`: the name of the test that had not ended, if any; `left`: lines about leftover processes; `changes` of global
+   * state; and `replies`: the file of recorded daemon replies, if any.
    */
   async run(file, { alone, seconds }) {
     this.#output = ''
+    this.#test = undefined
     this.#heard = new Map()
     this.#reports = new Map()
     const replies = this.#repliesOf(++this.#files)
@@ -98,6 +104,7 @@ export class WorkerProcess {
       changes: [],
       ...(exit ?? (await this.exited)),
       timedOut: exit === undefined,
+      test: this.#test,
       left,
       replies,
     }

@@ -182,7 +182,7 @@ test('a failed file ends soon, whatever its test left open', async () => {
 test('a hanging file is killed with its group', async () => {
   const { code, out, lines } = await run('--no-build', 'test/hang.test.ts')
   assert.is(code, 1)
-  assert.match(out, /FAIL {2}test\/hang\.test\.ts {2}0 passed, 1 failed {2}.*\(timed out after 6 s\)/)
+  assert.match(out, /FAIL {2}test\/hang\.test\.ts {2}0 passed, 1 failed {2}.*\(timed out after 6 s in "a"\)/)
   assert.is(lines.at(-1), '0 passed, 1 failed')
   assert.ok(await ended('hang.pid'))
 })
