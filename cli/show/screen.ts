@@ -2,6 +2,7 @@ import { createInterface, type Interface, type Key } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import type { Sink } from '../io.js'
 import { asciiText } from './ascii.js'
+import { LineHistory } from './line-history.js'
 import { Pastes } from './pastes.js'
 import { cleanLine, cutText, textWidth } from './text.js'
 
@@ -11,7 +12,6 @@ const redrawMs = 120
 const silentMs = 1000
 /** Default width of a terminal. */
 const usualWidth = 80
-const mostHistory = 200
 /** Milliseconds after which an escape character counts as the Escape key. */
 const escapeMs = 50
 /** Milliseconds for input typed before the line was opened, whose Enter the terminal sends as Ctrl-J. */
@@ -69,6 +69,7 @@ export class Screen implements Sink {
   /** Status lines. */
   #live: readonly string[] = []
   #options: EditOptions | undefined
+  #history: LineHistory | undefined
   #openedAt = 0
   /** The draft set aside for a question. */
   #aside: string | undefined
@@ -137,16 +138,18 @@ export class Screen implements Sink {
 
   /** Opens the input line below the stream; the returned function closes it. */
   edit(options: EditOptions): () => void {
-    const { prompt, history = [], take } = options
+    const { prompt, take } = options
     const editor = createInterface({
       input: this.input,
       output: this.output,
       terminal: true,
-      historySize: mostHistory,
-      history: history.slice(0, mostHistory),
-      removeHistoryDuplicates: true,
+      // Node.js 24 and later keep a text of several lines in reverse order, and return it so.
+      historySize: 0,
       escapeCodeTimeout: escapeMs,
     }) as Editor
+    const history = new LineHistory(options.history ?? [])
+    this.#history = history
+    keepPlain(editor)
     this.#editor = editor
     this.#options = options
     this.#openedAt = Date.now()
@@ -155,6 +158,7 @@ export class Screen implements Sink {
     editor.setPrompt(prompt)
     editor.on('line', line => {
       this.#forget(line)
+      history.add(line)
       take(this.#pastes.whole(line), line)
     })
     editor.on('close', () => {
@@ -210,6 +214,7 @@ export class Screen implements Sink {
     this.#hide()
     this.output.write(pasteMarks.off)
     this.#editor = undefined
+    this.#history = undefined
     this.#options = undefined
   }
 
@@ -220,6 +225,7 @@ export class Screen implements Sink {
     if (pasted === 'more') return
     if (pasted !== undefined) {
       if (pasted === '') return
+      this.#history?.stop()
       const use = this.#options?.key?.('paste', editor.line) ?? 'edit'
       if (use === 'aside') this.#aside = (this.#aside ?? '') + this.#pastes.shown(pasted)
       else if (use === 'edit') this.#insert(this.#pastes.shown(pasted))
@@ -229,7 +235,10 @@ export class Screen implements Sink {
     const name = isAhead ? 'enter' : nameOf(text, key)
     const use = this.#options?.key?.(name, editor.line) ?? 'edit'
     if (use === 'taken') return
+    const way = use === 'edit' ? ways[name] : undefined
+    if (way === undefined) this.#history?.stop()
     if (use === 'aside') this.#typeAside(name)
+    else if (way !== undefined) this.#recall(way)
     else if (name === 'newline') this.#insert('\n')
     // A line with a backslash at its end continues.
     else if (name === 'enter' && editor.line.endsWith('\\') && editor.cursor === editor.line.length) {
@@ -238,6 +247,15 @@ export class Screen implements Sink {
     } else if (name === 'tab') this.#complete()
     else if (name === 'ctrl-g') void this.#compose()
     else write(text, key)
+  }
+
+  #recall(way: 'older' | 'newer'): void {
+    const editor = this.#editor
+    const line = editor && this.#history?.next(way, editor.line, editor.cursor)
+    if (line === undefined) return
+    this.#hide()
+    this.#setLine(line)
+    this.#show()
   }
 
   #typeAside(name: string): void {
@@ -359,6 +377,20 @@ export class Screen implements Sink {
     const turns = frames[this.isAscii ? 1 : 0]
     return this.#row(`${turns[this.#frame % turns.length]} working ${elapsed}${more === '' ? '' : ` · ${more}`}`)
   }
+}
+
+/** Keys that bring back earlier lines. */
+const ways: Readonly<Record<string, 'older' | 'newer'>> = {
+  up: 'older',
+  down: 'newer',
+  'ctrl-p': 'older',
+  'ctrl-n': 'newer',
+}
+
+/** Node.js 24 and later draw a mark before the lines of some texts, where Node.js 20 draws none. */
+function keepPlain(editor: Editor): void {
+  const mark = Object.getOwnPropertySymbols(editor).find(({ description }) => description === '_isMultiline')
+  if (mark !== undefined) Object.defineProperty(editor, mark, { get: () => false, set: () => {} })
 }
 
 /** The name of a key; `newline` begins another line without submitting. */

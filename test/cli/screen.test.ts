@@ -56,6 +56,33 @@ test('Alt-Enter, Ctrl-J and a backslash before Enter start a new line', async ()
   close()
 })
 
+test('the arrow keys bring back earlier texts, also of several lines, that begin with what is typed', async () => {
+  const { type, taken, takes, close } = open({ history: ['older', 'oldest'] })
+  type('one\x1b\r')
+  await new Promise(resolve => setTimeout(resolve, 300))
+  type('two\r')
+  type('three\r')
+  type('one\x1b[A\r')
+  type('\x1b[A\x1b[A\x1b[A\r')
+  type('o\x1b[A\x1b[A\x1b[A\x1b[A\x1b[A\x1b[B\r')
+  type('\x10\x10\x0e\x0e\x0enew\r')
+  type('   \r')
+  await takes(7)
+  assert.equal(taken, ['one\ntwo', 'three', 'one\ntwo', 'older', 'one\ntwo', 'new', '   '])
+  close()
+})
+
+test('a text of several lines is drawn without marks when its middle changes', async () => {
+  const { type, takes, close, shown } = open()
+  type(pasted('ab\ncd'))
+  type('\x1b[D\x1b[D\x1b[D\x1b[DX')
+  await eventually(async () => shown().includes('aXb'), 'the inserted letter')
+  type('\x05Y\r')
+  assert.equal(await takes(), ['aXb\ncdY'])
+  assert.not.match(shown(), '| ')
+  close()
+})
+
 test('a line typed before the screen started is submitted', async () => {
   const { type, takes, close } = open()
   type('typed ahead\n')
