@@ -11,7 +11,7 @@ test.before(async () => {
   world = await openAgent(
     { 'a.txt': 'a\n' },
     {
-      env: { SVC_AGENT_SILENCE_MS: '1500', SVC_AGENT_STALL_MS: '1000', OPENAI_CONTEXT_WINDOW: '4096' },
+      env: { SVC_AGENT_SILENCE_MS: '2500', SVC_AGENT_STALL_MS: '2000', OPENAI_CONTEXT_WINDOW: '4096' },
     },
   )
 })
@@ -102,7 +102,7 @@ test('a connection closed before an answer is retried', async () => {
 })
 
 test('a silent endpoint is abandoned', async () => {
-  assert.match((await failure({ sleepMs: 4000 })).message, 'has sent no data for 1.5 s (SVC_AGENT_SILENCE_MS)')
+  assert.match((await failure({ sleepMs: 4000 })).message, 'has sent no data for 2.5 s (SVC_AGENT_SILENCE_MS)')
 })
 
 test('a stream that hangs in its middle is abandoned, and retried if nothing of it was shown', async () => {
@@ -111,7 +111,7 @@ test('a stream that hangs in its middle is abandoned, and retried if nothing of 
   assert.is(world.said(), 'there')
   world.clear()
   const error = await failure({ text: 'half of an', hangs: true })
-  assert.match(error.message, 'has sent no data in the middle of its answer for 1 s (SVC_AGENT_STALL_MS)')
+  assert.match(error.message, 'has sent no data in the middle of its answer for 2 s (SVC_AGENT_STALL_MS)')
   assert.is(world.said(), 'half of an')
   await goesOn()
 })

@@ -33,52 +33,57 @@ export function guardedFetch(
       const text = `the endpoint ${baseUrl} has sent no data ${bound}`
       silence.abort(new EndpointFailure(isBegun ? 'stalled' : 'silent', text))
     }
-    let timer = setTimeout(say, silenceMs)
     const signal = init?.signal ? AbortSignal.any([init.signal, silence.signal]) : silence.signal
-    try {
-      const reply = await fetch(input, { ...init, signal, redirect: 'error' })
-      if (!reply.ok || reply.body === null) return await bounded(reply, MAX_REFUSAL).finally(() => clearTimeout(timer))
-      const type = reply.headers.get('content-type') ?? ''
-      if (!/^text\/event-stream\b/i.test(type)) {
-        const stream =
-          /^application\/json\b/i.test(type) && streamOfWhole(await (await bounded(reply, MAX_WHOLE)).text())
-        if (stream) {
-          progress.bytes += stream.length
-          clearTimeout(timer)
-          return new Response(new Blob([stream]).stream().pipeThrough(commonForm()), { headers: STREAM })
-        }
-        if (!reply.bodyUsed) await reply.body.cancel()
-        const what = type === '' ? 'without a content type' : `with ${type.split(';')[0]}`
-        throw new EndpointFailure(
-          'half_protocol',
-          `the endpoint ${baseUrl} replied ${what} instead of a stream; does its URL end with /v1?`,
-        )
+    const within = async <T>(ms: number, data: Promise<T>): Promise<T> => {
+      let come = false
+      // Data that came while this process stood still is read before the time counts.
+      const timer = setTimeout(() => setImmediate(() => come || say()), ms).unref()
+      try {
+        return await data
+      } finally {
+        come = true
+        clearTimeout(timer)
       }
-      const counted = new TransformStream<Uint8Array, Uint8Array>({
-        transform(chunk, controller) {
-          clearTimeout(timer)
-          timer = setTimeout(say, stallMs)
-          progress.bytes += chunk.byteLength
+    }
+    const reply = await within(silenceMs, fetch(input, { ...init, signal, redirect: 'error' }))
+    if (!reply.ok || reply.body === null) return within(silenceMs, bounded(reply, MAX_REFUSAL))
+    const type = reply.headers.get('content-type') ?? ''
+    if (!/^text\/event-stream\b/i.test(type)) {
+      const stream =
+        /^application\/json\b/i.test(type) &&
+        streamOfWhole(await (await within(silenceMs, bounded(reply, MAX_WHOLE))).text())
+      if (stream) {
+        progress.bytes += stream.length
+        return new Response(new Blob([stream]).stream().pipeThrough(commonForm()), { headers: STREAM })
+      }
+      if (!reply.bodyUsed) await reply.body.cancel()
+      const what = type === '' ? 'without a content type' : `with ${type.split(';')[0]}`
+      throw new EndpointFailure(
+        'half_protocol',
+        `the endpoint ${baseUrl} replied ${what} instead of a stream; does its URL end with /v1?`,
+      )
+    }
+    const reader = reply.body.getReader()
+    const counted = new ReadableStream<Uint8Array>(
+      {
+        // The time runs only while data is asked for: a reader that takes its time is no silence of the endpoint.
+        async pull(controller) {
+          const { done, value } = await within(progress.bytes > 0 ? stallMs : silenceMs, reader.read())
+          if (done) return controller.close()
+          progress.bytes += value.byteLength
           if (progress.bytes > MAX_ANSWER_BYTES) {
             const text = `the endpoint ${baseUrl} sent more than ${MAX_ANSWER_BYTES / 1024 / 1024} MB in one answer; it was cut`
-            controller.error(new EndpointFailure('too_much', text))
-            return
+            const error = new EndpointFailure('too_much', text)
+            await reader.cancel(error)
+            throw error
           }
-          controller.enqueue(chunk)
+          controller.enqueue(value)
         },
-        flush() {
-          clearTimeout(timer)
-        },
-      })
-      const body = reply.body.pipeThrough(counted).pipeThrough(commonForm())
-      const stop = () => clearTimeout(timer)
-      signal.addEventListener('abort', stop, { once: true })
-      timer.unref()
-      return new Response(body, { status: reply.status, headers: reply.headers })
-    } catch (error) {
-      clearTimeout(timer)
-      throw error
-    }
+        cancel: reason => reader.cancel(reason),
+      },
+      { highWaterMark: 0 },
+    )
+    return new Response(counted.pipeThrough(commonForm()), { status: reply.status, headers: reply.headers })
   }
 }
 
