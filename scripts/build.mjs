@@ -412,11 +412,10 @@ const libraries = {
   ws: ['ws'],
   busboy: ['@fastify/busboy'],
   cronstrue: ['cronstrue'],
-  swagger: ['@fastify/swagger'],
   inject: ['light-my-request'],
 }
 /** Those that are one CommonJS value, which their importers take as the default. */
-const values = ['@fastify/busboy', 'cronstrue', '@fastify/swagger', 'light-my-request']
+const values = ['@fastify/busboy', 'cronstrue', 'light-my-request']
 /** Likewise for the files of the command line. */
 const commandLibraries = { jsonc: ['jsonc-parser'] }
 const libraryFiles = Object.keys({ ...libraries, ...commandLibraries }).map(name => `./libraries/${name}.cjs`)

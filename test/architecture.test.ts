@@ -356,13 +356,10 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'only kernel/http imports fastify, its router and the route documentation; only the plugin streams imports ws',
+    says: 'only kernel/http imports fastify, its router and its injected requests; only the plugin streams imports ws',
     // Fastify's parser of forms knows nothing of a server.
     broken: s => [
-      ...libraryOnlyIn(
-        /^(@fastify\/(?!busboy$)|fastify$|find-my-way$)/,
-        /^(kernel\/http|plugins\/platform\/openapi)\//,
-      )(s),
+      ...libraryOnlyIn(/^(@fastify\/(?!busboy$)|fastify$|find-my-way$|light-my-request$)/, /^kernel\/http\//)(s),
       ...libraryOnlyIn(/^ws$/, /^plugins\/platform\/streams\//)(s),
     ],
     mutants: [

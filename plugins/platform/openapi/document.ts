@@ -1,5 +1,4 @@
 import { toJsonSchema } from '@valibot/to-json-schema'
-import fastify from 'fastify'
 import type * as v from 'valibot'
 import {
   annotationKinds,
@@ -9,8 +8,8 @@ import {
   Thrown,
   wrongAnnotation,
 } from '../../../kernel/kit/annotations/index.js'
-import { isSchema, operationId } from '../../../kernel/platform.js'
-import { type BytesBody, type BytesReply, messageOf, type Route } from '../../../kernel/plugin.js'
+import { operationId } from '../../../kernel/platform.js'
+import { type BytesReply, messageOf, type Route, type RouteBody } from '../../../kernel/plugin.js'
 import { ErrorBody } from '../../../schemas/kernel/error.js'
 import { TcpSettings } from '../tcp/api.js'
 
@@ -47,56 +46,27 @@ export function checkDescribable(routes: readonly Route<never>[]): void {
   }
 }
 
-/** The OpenAPI document of these routes. It is made with a temporary Fastify instance, which serving does not need. */
-export async function buildDocument(routes: readonly Route[], version: string): Promise<unknown> {
-  const { default: swagger } = await import('@fastify/swagger')
-  const app = fastify({ logger: false, exposeHeadRoutes: false })
-  app.setValidatorCompiler(() => () => true)
-  app.setSerializerCompiler(() => data => JSON.stringify(data))
-  await app.register(swagger, {
-    openapi: {
-      openapi: '3.1.0',
-      info: {
-        title: 'svc',
-        version,
-        description: 'The same contract on the Unix socket and over HTTP.',
-        license: { name: 'MIT', identifier: 'MIT' } as never,
-      },
-      servers: [{ url: 'http://localhost:{port}', variables: { port: { default: String(TcpSettings.port.default) } } }],
-    },
-    refResolver: { buildLocalReference: json => String(json.$id) },
-  })
-  app.addSchema({ $id: 'Error', ...jsonSchema(ErrorBody, 'reply') })
-  const sorted = [...routes].sort((a, b) => (key(a) < key(b) ? -1 : 1))
-  const named = new Map<string, unknown>()
-  const described = sorted.map(route => [route, hoisted(describe(route), named) as object] as const)
-  for (const [$id, schema] of named) app.addSchema({ $id, ...(schema as object) })
-  await app.register(async scope => {
-    for (const [route, schema] of described) {
-      scope.route({
-        method: route.method,
-        url: route.path.replace(/\{([^}]+)\}/g, ':$1'),
-        schema,
-        handler: async () => null,
-      })
-    }
-  })
-  await app.ready()
-  const document = app.swagger() as Document
-  for (const route of routes) {
-    const operation = document.paths[route.path]?.[route.method.toLowerCase()]
-    if (operation?.requestBody && route.bodyOptional) operation.requestBody.required = false
-    if (operation && route.public) operation.security = signatureSecurity(route)
+/** The OpenAPI document of these routes. */
+export function buildDocument(routes: readonly Route[], version: string) {
+  const named = new Map<string, unknown>([['Error', jsonSchema(ErrorBody, 'reply')]])
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const route of [...routes].sort((a, b) => (key(a) < key(b) ? -1 : 1))) {
+    paths[route.path] ??= {}
+    Object.assign(paths[route.path] as object, { [route.method.toLowerCase()]: hoisted(describe(route), named) })
   }
-  await app.close()
-  // Added afterwards, since the swagger plugin would remove headers with a scheme from the parameters of operations.
-  const components = { ...document.components, securitySchemes: { ...callers, ...signaturesOf(routes) } }
-  return { ...document, components, security: [{}, { bearer: [] }, { bearer: [], sessionId: [], sessionAgent: [] }] }
-}
-
-interface Document {
-  readonly paths: Record<string, Record<string, { requestBody?: { required: boolean }; security?: readonly object[] }>>
-  readonly components?: object
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'svc',
+      version,
+      description: 'The same contract on the Unix socket and over HTTP.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    components: { schemas: Object.fromEntries(named), securitySchemes: { ...callers, ...signaturesOf(routes) } },
+    paths,
+    servers: [{ url: 'http://localhost:{port}', variables: { port: { default: String(TcpSettings.port.default) } } }],
+    security: [{}, { bearer: [] }, { bearer: [], sessionId: [], sessionAgent: [] }],
+  }
 }
 
 /** Authentication schemes; the operator's Unix socket needs none. */
@@ -138,61 +108,62 @@ function signatureSecurity(route: Route): object[] {
 }
 
 function describe(route: Route): Record<string, unknown> {
-  const names = [...route.path.matchAll(/\{([^}]+)\}/g)].map(match => match[1] as string)
-  const object = (properties: Record<string, unknown>, required: readonly string[]) => ({
-    type: 'object',
-    properties,
-    required: [...required],
-  })
-  const headers = Object.entries(route.headers ?? {})
   const thrown = annotationsOf(route, Thrown).flat()
+  const parameters = parametersOf(route)
   return {
     operationId: operationId(route),
     summary: route.summary,
     tags: [annotationOf(route, Description)?.area ?? OTHER],
-    ...(names.length > 0
-      ? { params: object(Object.fromEntries(names.map(name => [name, { type: 'string' }])), names) }
-      : {}),
-    ...(route.query ? { querystring: jsonSchema(route.query, 'query') } : {}),
-    ...(headers.length > 0
-      ? {
-          headers: object(
-            Object.fromEntries(headers.map(([name]) => [name, { type: 'string' }])),
-            headers.filter(([, { required }]) => required).map(([name]) => name),
-          ),
-        }
-      : {}),
-    ...(route.body ? { body: isSchema(route.body) ? jsonSchema(route.body, 'body') : bytes(route.body) } : {}),
-    response: responses(route),
+    ...(route.body && { requestBody: { required: !route.bodyOptional, ...content(route.body, 'body') } }),
+    ...(parameters.length > 0 && { parameters }),
     ...(thrown.length > 0 && { 'x-error-codes': [...new Set(thrown.map(({ code }) => code))].sort() }),
+    responses: responses(route),
+    ...(route.public && { security: signatureSecurity(route) }),
   }
 }
+
+function parametersOf({ path, query, headers = {} }: Route) {
+  const one = (place: string, name: string, required = true, schema: Schema = { type: 'string' }) => {
+    const { description, ...rest } = schema
+    return { schema: rest, in: place, name, required, ...(description !== undefined && { description }) }
+  }
+  const { properties = {}, required, $defs } = (query ? jsonSchema(query, 'query') : {}) as Partial<ObjectSchema>
+  return [
+    ...Object.entries(properties).map(([name, schema]) =>
+      one('query', name, required?.includes(name) ?? false, $defs ? { ...schema, $defs } : schema),
+    ),
+    ...[...path.matchAll(/\{([^}]+)\}/g)].map(([, name = '']) => one('path', name)),
+    ...Object.entries(headers).map(([name, { required }]) => one('header', name, required)),
+  ]
+}
+
+type Schema = Readonly<Record<string, unknown>>
+type ObjectSchema = { readonly properties: Record<string, Schema>; readonly required: string[]; readonly $defs: object }
 
 function responses(route: Route): Record<string, unknown> {
   const all: Record<string, unknown> = {}
   for (const [status, schema] of Object.entries(route.replies)) {
-    if (schema === null) all[status] = { description: 'Done, no body', type: 'null' }
-    else all[status] = { description: 'Success', ...content(schema, route.contentType) }
+    if (schema === null) all[status] = { description: 'Done, no body' }
+    else all[status] = { description: 'Success', ...content(schema, 'reply', route.contentType) }
   }
-  const refused = route.faults ? content(route.faults.reply) : content({ $ref: 'Error#' })
+  const refused = route.faults ? content(route.faults.reply) : content({ $ref: referenceTo('Error') })
   const { errors = [] } = annotationOf(route, Description) ?? {}
   const thrown = annotationsOf(route, Thrown).flat()
   const statuses = [...COMMON, ...(101 in route.replies ? [426] : []), ...errors, ...thrown.map(({ status }) => status)]
-  for (const status of new Set(statuses)) {
-    all[status] ??= { description: 'Refused or failed', ...refused }
-  }
+  for (const status of new Set(statuses)) all[status] ??= { description: 'Refused or failed', ...refused }
   return all
 }
 
 /** The content of a body: JSON by its schema, or bytes of several types. */
-function content(declared: v.GenericSchema | BytesReply | { readonly $ref: string }, type = 'application/json') {
-  if ('as' in declared) return bytes(declared)
-  return { content: { [type]: { schema: '$ref' in declared ? declared : jsonSchema(declared, 'reply') } } }
-}
-
-function bytes({ types }: BytesBody | BytesReply) {
+function content(
+  declared: RouteBody | BytesReply | { readonly $ref: string },
+  part: 'body' | 'reply' = 'reply',
+  type = 'application/json',
+) {
+  if (!('as' in declared))
+    return { content: { [type]: { schema: '$ref' in declared ? declared : jsonSchema(declared, part) } } }
   const schemaOf = (type: string) => ({ type: 'string', ...(type.startsWith('text/') ? {} : { format: 'binary' }) })
-  return { content: Object.fromEntries(types.map(type => [type.split(';')[0], { schema: schemaOf(type) }])) }
+  return { content: Object.fromEntries(declared.types.map(type => [type.split(';')[0], { schema: schemaOf(type) }])) }
 }
 
 type Definitions = Readonly<Record<string, { readonly title?: string }>>
@@ -206,15 +177,24 @@ function hoisted(value: unknown, named: Map<string, unknown>, around: Definition
     return Array.isArray(value) ? value.map(item => hoisted(item, named, around)) : value
   const { $defs: definitions = around, ...schema } = value as { $defs?: Definitions; $ref?: unknown; title?: unknown }
   const own = typeof schema.$ref === 'string' ? definitions[schema.$ref.replace('#/$defs/', '')]?.title : undefined
-  if (own !== undefined) return { $ref: `${own}#` }
+  if (own !== undefined) return { $ref: referenceTo(own) }
   const whole = () =>
-    Object.fromEntries(Object.entries(schema).map(([name, member]) => [name, hoisted(member, named, definitions)]))
+    Object.fromEntries(
+      Object.entries(schema).map(([name, member]) =>
+        // Generators of clients know `enum` better than `const`. A member of that name has an object here.
+        name === 'const' && typeof member !== 'object'
+          ? ['enum', [member]]
+          : [name, hoisted(member, named, definitions)],
+      ),
+    )
   if (typeof schema.title !== 'string') return whole()
   if (!named.has(schema.title)) {
     named.set(schema.title, undefined)
     named.set(schema.title, whole())
   }
-  return { $ref: `${schema.title}#` }
+  return { $ref: referenceTo(schema.title) }
 }
+
+const referenceTo = (title: string) => `#/components/schemas/${title}`
 
 const key = (route: Route) => `${route.path} ${route.method}`
