@@ -2,9 +2,12 @@ import type { ServerResponse } from 'node:http'
 import type { Clock } from '../contract/basics.js'
 import type { Fault } from '../contract/errors.js'
 import type { Actor } from '../contract/record.js'
+import type { KernelHooks } from '../hooks/kernel-hooks.js'
 import { HttpErrors } from './errors.js'
 
 const WAIT_MS = 5000
+/** Owner of the hold for requests over TCP while the authenticating plugin is away. No plugin can have this name. */
+export const AUTHENTICATOR = '(authenticator)'
 
 const reloading = () => HttpErrors.reloading(undefined, { retryAfter: 1 })
 
@@ -67,28 +70,36 @@ export class Call {
  * them.
  */
 export class Admission {
-  readonly #holds = new Set<readonly string[]>()
+  readonly #held = new Set<string>()
   readonly #running = new Map<string, Set<Call>>()
-  /** Checks of waiting requests, repeated whenever a hold ends. */
+  /** Checks of waiting requests, repeated whenever the holds end. */
   readonly #waiting = new Set<() => void>()
 
-  constructor(private readonly clock: Clock) {}
+  /** The plugin without which requests over TCP wait; empty when there is none. */
+  authenticator = ''
 
-  /** Requests for these owners wait until the returned function is called, or longer while another hold has the owner. */
-  hold(owners: readonly string[]): () => void {
-    const hold = [...owners]
-    this.#holds.add(hold)
-    return () => {
-      if (this.#holds.delete(hold)) for (const check of [...this.#waiting]) check()
-    }
+  constructor(
+    private readonly clock: Clock,
+    private readonly authenticate?: Pick<KernelHooks['authenticate'], 'has'>,
+  ) {}
+
+  /** Requests for these owners wait until {@link open}. */
+  hold(owners: readonly string[]): void {
+    for (const owner of owners) this.#held.add(owner)
+  }
+
+  /** Ends all holds. */
+  open(): void {
+    this.#held.clear()
+    for (const check of [...this.#waiting]) check()
   }
 
   mustWait(owner: string): boolean {
-    for (const owners of this.#holds) if (owners.includes(owner)) return true
-    return false
+    if (owner !== AUTHENTICATOR || this.authenticator === '') return this.#held.has(owner)
+    return this.#held.has(owner) || !this.authenticate?.has(this.authenticator)
   }
 
-  /** Resolves when no hold has the owner; rejects with `reloading` after five seconds, or when the caller hangs up. */
+  /** Resolves when the owner is not held; rejects with `reloading` after five seconds, or when the caller hangs up. */
   wait(owner: string, response: ServerResponse): Promise<void> {
     return new Promise((resolve, reject) => {
       const check = () => {

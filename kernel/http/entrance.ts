@@ -5,7 +5,7 @@ import { Fault, KernelErrors } from '../contract/errors.js'
 import type { InjectReply, InjectRequest } from '../contract/kernel-tokens.js'
 import { isDropIn } from '../contract/plugin.js'
 import { type Actor, anonymous, operatorAt } from '../contract/record.js'
-import type { Admission, Call } from './admission.js'
+import { type Admission, AUTHENTICATOR, type Call } from './admission.js'
 import type { Carrier } from './carrier.js'
 import { HttpErrors } from './errors.js'
 import { headRefusal, requestRefusal } from './guards.js'
@@ -19,8 +19,6 @@ import type { TransportOptions } from './transport.js'
 
 /** Header with the actor of an injected request. Requests of listeners never get an actor from it. */
 const ACTING = 'x-svc-acting'
-/** Owner of the hold for requests over TCP while the authenticating plugin is away. No plugin can have this name. */
-export const AUTHENTICATOR = '(authenticator)'
 /** The actor of a public route whose caller is not identified. */
 const PUBLIC: Actor = { ...anonymous, origin: 'http' }
 

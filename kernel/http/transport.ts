@@ -10,9 +10,9 @@ import type { Door, Route } from '../contract/route.js'
 import type { Db, DiskRoom } from '../contract/storage.js'
 import { collected, type KernelHooks, kernelTapper } from '../hooks/kernel-hooks.js'
 import type { Redaction } from '../redaction.js'
-import { Admission } from './admission.js'
+import { Admission, AUTHENTICATOR } from './admission.js'
 import type { Carrier } from './carrier.js'
-import { AUTHENTICATOR, Entrance } from './entrance.js'
+import { Entrance } from './entrance.js'
 import {
   type InheritedSockets,
   LIMITS,
@@ -54,15 +54,10 @@ export class Transport {
   readonly #others = new Set<Listener>()
   readonly #servers = new Map<Server, [Serve, Door]>()
   readonly #followers = new Set<ServerFollower>()
-  /** Ends the holds on plugins under change. */
-  readonly #held: (() => void)[] = []
   #hasEnded = false
-  #authenticator = ''
-  /** Ends the hold on requests over TCP that wait for the configured authenticator. */
-  #letIn: (() => void) | undefined
 
   constructor(readonly options: TransportOptions) {
-    this.#admission = new Admission(options.clock)
+    this.#admission = new Admission(options.clock, options.hooks.authenticate)
     this.#entrance = new Entrance(options, this.#admission)
     this.#attach(kernelTapper(options.scope))
   }
@@ -92,8 +87,7 @@ export class Transport {
     const routes = collected(hooks, Collected.routes).map(({ entry }) => entry)
     if (this.#hasEnded) return
     this.#entrance.routing = new Routing(routes, this.#entrance.context, this.#entrance.routing)
-    this.#holdForNamed()
-    for (const letIn of this.#held.splice(0)) letIn()
+    this.#admission.open()
     // Requests come before the next change.
     await turn()
   }
@@ -104,7 +98,7 @@ export class Transport {
    */
   hold(owners: readonly string[]): void {
     const authenticates = owners.some(owner => this.options.hooks.authenticate.has(owner))
-    this.#held.push(this.#admission.hold(authenticates ? [...owners, AUTHENTICATOR] : owners))
+    this.#admission.hold(authenticates ? [...owners, AUTHENTICATOR] : owners)
   }
 
   /** Resolves when no handler of the plugin runs. After `ms` the remaining ones are aborted and answered with 503. */
@@ -135,8 +129,7 @@ export class Transport {
   readonly listeners: ListenersApi = {
     isAuthenticated: () => this.options.hooks.authenticate.isUsed(),
     listen: async (at, keeper) => {
-      this.#authenticator = keeper.authenticator
-      this.#holdForNamed()
+      this.#admission.authenticator = keeper.authenticator
       const listener = await Listener.tcp(
         at,
         this.#entrance.handlerFor({ keeper }),
@@ -201,17 +194,6 @@ export class Transport {
     const closing = (door: Door) => () => [(_: unknown, ms: number) => this.close(door, Math.min(ms, DOOR_MS))]
     hooks.quiesce.for('http').tap(tapper, closing('tcp'))
     hooks.quiesce.for('socket').tap(tapper, closing('socket'))
-  }
-
-  /** Holds requests over TCP while the configured authenticator does not run. */
-  #holdForNamed(): void {
-    const named = this.#authenticator
-    if (named !== '' && !this.options.hooks.authenticate.has(named))
-      this.#letIn ??= this.#admission.hold([AUTHENTICATOR])
-    else {
-      this.#letIn?.()
-      this.#letIn = undefined
-    }
   }
 
   get #limits(): Limits {
