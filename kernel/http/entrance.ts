@@ -17,8 +17,6 @@ import type { Found, Routing } from './routing.js'
 import type { PipelineContext } from './serve-route.js'
 import type { TransportOptions } from './transport.js'
 
-/** Header with the actor of an injected request. Requests of listeners never get an actor from it. */
-const ACTING = 'x-svc-acting'
 /** The actor of a public route whose caller is not identified. */
 const PUBLIC: Actor = { ...anonymous, origin: 'http' }
 
@@ -26,8 +24,6 @@ type Done = (refused?: Error) => void
 
 /** The steps between the doors and the routes: authentication, guards, and the wait for plugins under change. */
 export class Entrance {
-  /** Actors and routes of the requests that are being injected, by their value of the header {@link ACTING}. */
-  readonly #acting = new Map<string, { readonly from: From; readonly found: Found }>()
   /** Fastify instances by what they read; they boot at their first request and stay. */
   readonly #apps = new Map<string, FastifyInstance | Promise<FastifyInstance>>()
   /** Sends the streams of handlers; registered by the token `Streams`. */
@@ -78,23 +74,21 @@ export class Entrance {
   async inject({ method, url, headers, body, waits }: InjectRequest, as?: Actor): Promise<InjectReply> {
     const target = DOTS.test(url) ? NO_PATH : url
     if (!this.routing) throw KernelErrors.shutting_down()
-    const found = this.routing.find(method, target)
-    const app = await this.#app(found)
-    const key = this.options.ids.id('act')
+    const { default: inject } = await import('light-my-request')
+    const serve = (request: IncomingMessage, response: ServerResponse) => {
+      // The library has resolved the path and replaced some of its characters.
+      request.url = target
+      this.#serve(new Arrival(request, 'inject', undefined, { as, waits }), response)
+    }
     const payload = body === undefined || body instanceof Uint8Array ? body : JSON.stringify(body)
     const typed = body === undefined ? {} : { 'content-type': 'application/json' }
-    this.#acting.set(key, { from: { as, waits }, found })
-    try {
-      const reply = await app.inject({
-        method: method as 'GET',
-        url: target,
-        headers: { ...typed, ...headers, [ACTING]: key },
-        ...(payload === undefined ? {} : { payload: payload as Buffer }),
-      })
-      return { status: reply.statusCode, headers: reply.headers, body: reply.body, bytes: reply.rawPayload }
-    } finally {
-      this.#acting.delete(key)
-    }
+    const reply = await inject(serve as never, {
+      method: method as 'GET',
+      url: target,
+      headers: { ...typed, ...headers },
+      ...(payload === undefined ? {} : { payload: payload as Buffer }),
+    })
+    return { status: reply.statusCode, headers: reply.headers, body: reply.body, bytes: reply.rawPayload }
   }
 
   /**
@@ -104,7 +98,7 @@ export class Entrance {
   readonly before = (request: FastifyRequest, reply: FastifyReply, done: Done) => {
     const { hooks } = this.options
     const { raw } = request
-    const arrival = arrivalOf(raw) ?? this.#injected(raw)
+    const arrival = arrivalOf(raw)
     if (!arrival) return done(KernelErrors.identity_required('this request came through no listener of the daemon'))
     arrival.id = request.id
     request.arrival = arrival
@@ -161,14 +155,6 @@ export class Entrance {
     const tell = (answer?: Actor | Fault) => (answer instanceof Fault ? done(answer) : done(undefined, answer))
     if (!authenticate.isUsed()) return keeper.identify(arrival, bound?.route, tell)
     authenticate.askNow([arrival], answer => (answer ? tell(answer) : keeper.identify(arrival, bound?.route, tell)))
-  }
-
-  /** The arrival of an injected request, recognized by its mark. Requests of listeners have an arrival already. */
-  #injected(request: IncomingMessage): Arrival | undefined {
-    const acting = this.#acting.get(String(request.headers[ACTING]))
-    const arrival = acting && new Arrival(request, 'inject', undefined, acting.from)
-    if (arrival) arrival.found = acting.found
-    return arrival
   }
 
   /** Admits a request until its handler is done or its caller hangs up. */
