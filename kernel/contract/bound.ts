@@ -3,7 +3,7 @@ import type { Kind, Reconciler } from './kind.js'
 import type { SecretSource } from './redact.js'
 import type { Route } from './route.js'
 import type { Db } from './storage.js'
-import type { Command, Owned, Service, Setting } from './surface.js'
+import type { Command, Owned, Quiesce, Service, Setting } from './surface.js'
 import { registry } from './token.js'
 
 /** A route with the service that serves it. */
@@ -32,6 +32,7 @@ export const Collected = {
   // biome-ignore lint/suspicious/noExplicitAny: the erasing line of the registries
   reconcilers: registry<Bound<Reconciler<any, any>>>('reconcilers@1'),
   services: registry<Bound<Service<unknown>>>('services@1'),
+  quiesce: registry<Bound<Quiesce<unknown>>>('quiesce@1'),
   owned: registry<BoundOwned>('owned@1'),
   commands: registry<Command>('commands@1'),
   settings: registry<Setting>('settings@1'),

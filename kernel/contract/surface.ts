@@ -29,10 +29,10 @@ export interface Service<S> {
   readonly run: (service: S, signal: AbortSignal) => Promise<void>
 }
 
-/** Work that must end before the plugin is released; `phase` names its place in the order of a shutdown. */
+/** Work that must end before the plugin is released, within `ms`; `phase` names its place in the order of a shutdown. */
 export interface Quiesce<S> {
   readonly phase: string
-  readonly run: (service: S, signal: AbortSignal) => Awaitable<void>
+  readonly run: (service: S, signal: AbortSignal, ms: number) => Awaitable<void>
 }
 
 /** One configuration path that the plugin owns. */

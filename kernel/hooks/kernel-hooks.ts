@@ -1,5 +1,5 @@
 import { HookMap } from 'tapable'
-import type { Awaitable, Clock, Scope } from '../contract/basics.js'
+import type { Clock, Scope } from '../contract/basics.js'
 import type * as contract from '../contract/hook.js'
 import type { Contribution, Hook, HookEntry, Report, Tapper } from '../contract/hook.js'
 import { type KernelTaps, kernelPoints, type Written } from '../contract/kernel-hooks.js'
@@ -11,9 +11,6 @@ import { Tapped } from './tapped.js'
 
 /** Depth of the kernel's own taps: they run before those of every plugin, without a deadline. */
 export const KERNEL_DEPTH = -1
-
-/** Ends some work within so many milliseconds; the signal aborts when they are over. */
-export type End = (signal: AbortSignal, ms: number) => Awaitable<void>
 
 /** The kernel also uses members of its gates that are not in the contract. */
 type Made<C> = C extends contract.Gate<infer A, infer R> ? Gate<A, R> : C
@@ -34,8 +31,6 @@ export function kernelHooks(report: Report, clock: Clock) {
     written: new Announce<[Tx, Written]>(kernelPoints.written.name, report, true),
     /** Entries of surfaces, by registry id. A tap that throws contributes nothing. */
     collect: new HookMap(id => new Registry<unknown>(id as string, report)),
-    /** Functions that end work in a phase of the shutdown; those of one phase run at the same time. */
-    quiesce: new HookMap(phase => new Registry<End>(`quiesce ${String(phase)}`, report)),
   })
 }
 

@@ -11,7 +11,7 @@ import { HeldWrites } from './held-writes.js'
 import { OptionalTaps } from './optional-taps.js'
 import type { HostOptions } from './options.js'
 import { dependentsOf, needsOf } from './plan.js'
-import { phasesOf, quiesce } from './quiesce.js'
+import { quiesce } from './quiesce.js'
 import { MissingHook, register } from './register.js'
 import { Services } from './services.js'
 import { type Seat, type Slot, Slots } from './slots.js'
@@ -120,7 +120,7 @@ export class Host {
    * last.
    */
   quiesce(order: readonly string[], ms: number): Promise<void> {
-    return quiesce([...order, ...phasesOf(this.slots.loaded())], this.options, ms)
+    return quiesce(order, this.options, ms)
   }
 
   /** Releases every plugin, in reverse order of dependency. */
@@ -268,7 +268,7 @@ export class Host {
     const leaving = dependentsOf(root.plugin, loaded)
     if (comesBack) this.#held.expect(leaving, loaded)
     const owners = leaving.map(({ name }) => name)
-    for (const plugin of leaving) await quiesce(phasesOf([plugin]), this.options, RELEASE_MS, plugin.name)
+    for (const plugin of leaving) await quiesce([], this.options, RELEASE_MS, plugin.name)
     await this.options.hooks.leaving.call({ owners, why: 'change', change })
     for (const name of owners) {
       const slot = this.slots.get(name)

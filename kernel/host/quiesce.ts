@@ -1,34 +1,33 @@
 import { within } from '../clock.js'
-import type { Plugin } from '../contract/plugin.js'
+import { Collected } from '../contract/bound.js'
+import { collected } from '../hooks/kernel-hooks.js'
 import type { HostOptions } from './options.js'
 
-export const phasesOf = (plugins: readonly Plugin[]): string[] =>
-  plugins.flatMap(({ surface: { quiesce = [] } }) => quiesce.map(({ phase }) => phase))
-
 /**
- * Ends running work phase by phase, in `ms` altogether; all taps of a phase run at once. A failure is reported and stops no other.
+ * Ends running work phase by phase, in `ms` altogether; all work of a phase ends at the same time. A failure is reported and stops no
+ * other.
+ * @param order the first phases; those that only plugins name come after them
  * @param only the plugin that is released; absent for all
  */
 export async function quiesce(
-  phases: readonly string[],
+  order: readonly string[],
   { clock, hooks, report }: Pick<HostOptions, 'clock' | 'hooks' | 'report'>,
   ms: number,
   only?: string,
 ): Promise<void> {
   const until = clock.monotonic() + ms
-  for (const phase of new Set(phases)) {
+  const all = collected(hooks, Collected.quiesce).filter(({ owner }) => owner === (only ?? owner))
+  for (const phase of new Set([...order, ...all.map(({ entry }) => entry.entry.phase)])) {
     const over = new AbortController()
     const left = Math.max(0, until - clock.monotonic())
-    const ends = hooks.quiesce.for(phase).collect()
-    const end = async ({ owner, entry }: (typeof ends)[0]) => {
-      if (only !== undefined && only !== owner) return
+    const end = async ({ owner, entry: { self, entry } }: (typeof all)[0]) => {
       try {
-        await within(clock, left, Promise.resolve(entry(over.signal, left)))
+        await within(clock, left, Promise.resolve(entry.run(self, over.signal, left)))
       } catch (error) {
         report({ owner, hook: `quiesce ${phase}`, error })
       }
     }
-    await Promise.all(ends.map(end))
+    await Promise.all(all.filter(({ entry }) => entry.entry.phase === phase).map(end))
     over.abort()
   }
 }

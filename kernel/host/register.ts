@@ -28,6 +28,7 @@ export function register<S>(
     secrets: surface.secrets?.map(of => of(ownService)),
     routes: surface.routes?.map((route): BoundRoute => ({ owner, route: route as Route, self: ownService })),
     services: bind(surface.services),
+    quiesce: bind(surface.quiesce),
     reconcilers: bind(surface.reconcilers),
     owned: bind(surface.owned).map(one => ({ ...one, db })),
   }
@@ -35,8 +36,6 @@ export function register<S>(
     const mine = entries[name as keyof typeof Collected] ?? []
     if (mine.length > 0) hooks.collect.for(registry).tap(tapper, () => mine)
   }
-  for (const { phase, run } of surface.quiesce ?? [])
-    hooks.quiesce.for(phase).tap(tapper, () => [signal => run(ownService, signal)])
   for (const { registry, entry } of surface.declares ?? []) if (entry) hooks.collect.for(registry).expect(entry)
   for (const { to, entries } of surface.registries ?? [])
     hooks.collect.for(to.registry).tap(tapper, () => entries(ownService))

@@ -191,9 +191,12 @@ export class Transport {
     hooks.published.tap(tapper, async change => {
       await this.publish().catch(error => change.fail(faultOf(error).details?.plugin ?? 'kernel', messageOf(error)))
     })
-    const closing = (door: Door) => () => [(_: unknown, ms: number) => this.close(door, Math.min(ms, DOOR_MS))]
-    hooks.quiesce.for('http').tap(tapper, closing('tcp'))
-    hooks.quiesce.for('socket').tap(tapper, closing('socket'))
+    const closing = (phase: string, door: Door) => {
+      const run = (_: unknown, __: AbortSignal, ms: number) => this.close(door, Math.min(ms, DOOR_MS))
+      return { scope: tapper.scope, self: undefined, entry: { phase, run } }
+    }
+    const doors = [closing('http', 'tcp'), closing('socket', 'socket')]
+    hooks.collect.for(Collected.quiesce.registry).tap(tapper, () => doors)
   }
 
   get #limits(): Limits {
