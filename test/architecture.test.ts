@@ -66,7 +66,6 @@ const OPENS: Readonly<Record<string, string>> = {
   'kernel/kit/read-file.ts': 'it is the one that opens and reads for all others',
   'kernel/kit/git/with-repository.ts':
     'makes new files in a new folder of its own, and with O_EXCL beside what it replaces',
-  'kernel/store/disk.ts': 'opens folders, with O_DIRECTORY',
   'kernel/store/engine.ts': 'reads the SQLite of the package, whose bytes are pinned',
   'kernel/lock/record.ts': 'makes a new file with O_EXCL',
   'kernel/lock/file-lock.ts': 'opens what it locks, with O_NONBLOCK',

@@ -62,12 +62,15 @@ export function replaceDurablySync(file: string, bytes: Uint8Array, options: Rep
 const ofMachine = (calls: FileCalls, { mode = 0o600 }: ReplaceOptions): ReplaceCalls => ({
   ...calls,
   create: file => calls.open(file, 'wx', mode),
-  *syncFolder(folder) {
-    const handle: number = yield calls.open(folder, 'r')
-    try {
-      yield calls.sync(handle)
-    } finally {
-      yield calls.close(handle)
-    }
-  },
+  syncFolder: folder => syncingFolder(calls, folder),
 })
+
+/** The steps that sync the names in a folder. */
+export function* syncingFolder(calls: FileCalls, folder: string): Steps<void> {
+  const handle: number = yield calls.open(folder, 'r')
+  try {
+    yield calls.sync(handle)
+  } finally {
+    yield calls.close(handle)
+  }
+}

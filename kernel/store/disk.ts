@@ -3,8 +3,8 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import type { Awaitable } from '../contract/basics.js'
 import type { Room } from '../contract/storage.js'
-import { replacing } from '../kit/durable-file.js'
-import { FileErrors, type OpenFileOptions, openRegularFile, runAsync } from '../kit/read-file.js'
+import { replacing, syncingFolder } from '../kit/durable-file.js'
+import { asyncCalls, FileErrors, type OpenFileOptions, openRegularFile, runAsync } from '../kit/read-file.js'
 import { codeOf } from '../kit/system-calls.js'
 import { type Exclusion, excludeOthers } from './exclusion.js'
 import { noReserve, syncing, writeAll } from './room.js'
@@ -43,7 +43,7 @@ export interface Disk {
   exclude?(handle: number): Awaitable<Exclusion>
 }
 
-const { O_CREAT, O_DIRECTORY, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY } = fs.constants
+const { O_CREAT, O_RDWR, O_TRUNC, O_WRONLY } = fs.constants
 const HOW: Readonly<Record<OpenMode, OpenFileOptions>> = {
   read: {},
   update: { flags: O_RDWR },
@@ -54,24 +54,16 @@ const HOW: Readonly<Record<OpenMode, OpenFileOptions>> = {
 const SYNCHRONOUS_BYTES = 256 * 1024
 
 const write = promisify(fs.write)
-const read = promisify(fs.read)
 const fdatasync = promisify(fs.fdatasync)
 
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await fs.promises.open(folder, O_RDONLY | O_DIRECTORY)
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}
+const syncFolder = (folder: string) => runAsync(syncingFolder(asyncCalls, folder))
 
 /** The file system of this machine. */
 export function systemDisk(): Disk {
   return {
     open: (file, mode, permissions) =>
       openRegularFile(file, { ...HOW[mode], ...(permissions && { mode: permissions }) }),
-    read: async (handle, into, offset) => (await read(handle, into, 0, into.length, offset)).bytesRead,
+    read: asyncCalls.read,
     pwrite: (handle, bytes, offset) =>
       bytes.length <= SYNCHRONOUS_BYTES
         ? fs.writeSync(handle, bytes, 0, bytes.length, offset)
@@ -82,8 +74,8 @@ export function systemDisk(): Disk {
       const { size, nlink } = fs.fstatSync(handle)
       return { size, links: nlink }
     },
-    close: promisify(fs.close),
-    rename: promisify(fs.rename),
+    close: asyncCalls.close,
+    rename: asyncCalls.rename,
     unlink: promisify(fs.unlink),
     list: async folder => (await missing(fs.promises.readdir(folder))) ?? [],
     mkdir: async folder => {
