@@ -4,6 +4,7 @@ import { basename, dirname } from 'node:path'
 import { Serial } from '../../../kernel/kit/serial.js'
 import { type Clock, type Log, messageOf, type Scope } from '../../../kernel/plugin.js'
 import type { TextFile } from '../files/api.js'
+import type { Layer } from './layer.js'
 import type { FileSource } from './source.js'
 
 /** Milliseconds to gather a burst of writes, or a write by temporary file and rename, into one change. */
@@ -14,13 +15,6 @@ const EMPTY_MS = 1000
 const LOOK_MS = 1000
 /** Milliseconds until watching begins, when the start is over. Changes until then are read too. */
 const WATCH_AFTER_MS = 500
-
-/** A file whose latest valid text counts. */
-interface Followed {
-  readonly file: TextFile
-  readonly text: string
-  problem: string | undefined
-}
 
 /** Reads the configuration file again whenever it is saved. An invalid text is not applied. */
 export class Follower {
@@ -58,9 +52,7 @@ export class Follower {
 
   /** Reads the file again. An invalid text is not applied, and becomes the `problem` of the state. */
   reload(): Promise<void> {
-    const { source } = this
-    const take = (text: string) => source.take(text)
-    return this.alone(() => this.reread(source, 'config.json', take, this.pending))
+    return this.alone(() => this.reread(this.source, 'config.json', this.pending))
   }
 
   /** The text of a file. An emptied file is read again a second later, since it may be in the middle of a write. */
@@ -104,15 +96,10 @@ export class Follower {
   }
 
   /** Reads one file again. A refused text is not kept: a plugin that starts later could not get its values from it. */
-  async reread(
-    one: Followed,
-    name: string,
-    take: (text: string) => void,
-    pending: () => readonly string[],
-  ): Promise<void> {
+  async reread(one: Layer, name: string, pending: () => readonly string[]): Promise<void> {
     const { problem: before } = one
     try {
-      take(await this.textOf(one.file, one.text))
+      one.take(await this.textOf(one.file, one.text))
     } catch (error) {
       one.problem = messageOf(error)
     }

@@ -1,7 +1,8 @@
 import { SettingValues } from '../../../kernel/platform.js'
-import { DiskSpace, definePlugin, Faults, Host, perConsumer, surfaceOf } from '../../../kernel/plugin.js'
+import { definePlugin, perConsumer, surfaceOf } from '../../../kernel/plugin.js'
 import { ConfigErrors, Configuration } from './api.js'
 import { valuesOf } from './in-effect.js'
+import { needs } from './needs.js'
 import type { ConfigurationService } from './service.js'
 
 const { tap } = surfaceOf<ConfigurationService>()
@@ -10,7 +11,7 @@ const { tap } = surfaceOf<ConfigurationService>()
 export default definePlugin({
   name: 'configuration',
   version: '0.1.0',
-  requires: { values: SettingValues, report: Faults, disk: DiskSpace, host: Host },
+  requires: needs,
   provides: perConsumer(Configuration, (service: ConfigurationService, consumer) => service.for(consumer)),
   service: () => import('./service.js').then(module => module.ConfigurationService),
 }).surface({

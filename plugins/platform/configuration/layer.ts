@@ -12,6 +12,8 @@ export interface Layer {
   /** The latest valid text, and its content. */
   readonly text: string
   readonly document: ConfigText
+  /** Why the current file is not applied. */
+  problem: string | undefined
   /** @throws Fault `config_invalid`, without any change */
   take(text: string): void
 }

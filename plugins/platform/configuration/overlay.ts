@@ -1,10 +1,11 @@
 import { messageOf, type Setting } from '../../../kernel/plugin.js'
 import type { TextFile } from '../files/api.js'
+import type { Layer } from './layer.js'
 import { NOTHING_SAID, valueIn } from './layers.js'
 import type { FileSource } from './source.js'
 
 /** A layer above the daemon's file. `restart-required` settings keep the value of its first read. */
-export class Overlay {
+export class Overlay implements Layer {
   /** The latest valid text, and its content. */
   text = ''
   document = NOTHING_SAID
@@ -17,6 +18,8 @@ export class Overlay {
     /** Names it in messages. */
     readonly where: string,
     private readonly below: FileSource,
+    /** Makes a change of its content, and tells others. */
+    private readonly changing: (change: () => void) => void,
   ) {}
 
   /** A setting that allows no overlay has the daemon's value. */
@@ -27,9 +30,11 @@ export class Overlay {
 
   /** @throws Fault `config_invalid`, without any change */
   take(text: string): void {
-    this.document = this.below.parse(text, this.where, true)
-    this.text = text
-    this.problem = undefined
+    this.changing(() => {
+      this.document = this.below.parse(text, this.where, true)
+      this.text = text
+      this.problem = undefined
+    })
   }
 
   /** Fixes the values of `restart-required` settings after the first read. */

@@ -1,17 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { shown } from '../../../kernel/kit/text.js'
-import type { SettingValues } from '../../../kernel/platform.js'
-import {
-  type Actor,
-  type Consumer,
-  type DiskSpace,
-  Fault,
-  type Faults,
-  type Host,
-  type PluginKernel,
-  type Setting,
-} from '../../../kernel/plugin.js'
+import { type Actor, type Consumer, Fault, type Setting } from '../../../kernel/plugin.js'
 import type { TextFile } from '../files/api.js'
 import {
   type ConfigChange,
@@ -31,21 +21,13 @@ import { Taps } from './in-effect.js'
 import { InForce, textOf } from './in-force.js'
 import { explained, type Layer } from './layer.js'
 import { type ConfigText, layersOf, type OverlaidLayers, valueIn } from './layers.js'
+import type { K } from './needs.js'
 import { Overlay } from './overlay.js'
-import { type SharedFile, sharedFile } from './save/shared-file.js'
 import { FileSource } from './source.js'
-
-type Needs = {
-  readonly values: typeof SettingValues
-  readonly report: typeof Faults
-  readonly disk: typeof DiskSpace
-  readonly host: typeof Host
-}
 
 /** Explains and writes the configuration, and manages overlays. */
 export class ConfigurationService {
   readonly #source: FileSource
-  readonly #file: SharedFile
   readonly #follower: Follower
   readonly #overlays = new Map<string, Overlay>()
   readonly #taps = new Taps()
@@ -56,12 +38,11 @@ export class ConfigurationService {
   /** Hashes without an overlay, as of these layers: one change asks for them some ten times. */
   #hashes: { readonly layers: object; readonly values: ReturnType<ConfigurationService['hashes']> } | undefined
 
-  constructor(private readonly kernel: PluginKernel<Needs>) {
+  constructor(private readonly kernel: K) {
     this.#source = FileSource.of(kernel.needs.values)
     const pending = () => this.#state(undefined).pending
     this.#follower = new Follower(this.#source, pending, kernel.clock, kernel.scope, kernel.log)
     kernel.scope.defer('file', () => this.#follower.idle())
-    this.#file = sharedFile(this.#source.file, kernel.home.config, kernel.needs.disk.room)
     this.#inForce = new InForce(this.known, entry => this.#get(entry, undefined))
   }
 
@@ -122,13 +103,10 @@ export class ConfigurationService {
 
   /** The file, or an overlay. @throws Fault `overlay_unknown` */
   layer(id: string | undefined): Layer {
-    if (id === undefined) {
-      const { where, text, layers } = this.#source
-      return { file: this.#file, where, text, document: layers.file, take: next => this.#source.take(next) }
-    }
-    const overlay = this.#overlayOf(id)
-    const { file, where, text, document } = overlay
-    return { file, where, text, document, take: next => this.#change(id, () => overlay.take(next)) }
+    if (id === undefined) return this.#source
+    const overlay = this.#overlays.get(id)
+    if (!overlay) throw ConfigErrors.overlay_unknown(`there is no overlay ${id}`)
+    return overlay
   }
 
   /** The layers; without an overlay of that id only those below it. */
@@ -166,12 +144,6 @@ export class ConfigurationService {
     return (this.#overlays.get(overlay ?? '') ?? this.#source.values).get(entry)
   }
 
-  #overlayOf(id: string): Overlay {
-    const overlay = this.#overlays.get(id)
-    if (!overlay) throw ConfigErrors.overlay_unknown(`there is no overlay ${id}`)
-    return overlay
-  }
-
   #explain(path: string, overlay: string | undefined): ExplainedSetting {
     const entry = this.entry(path)
     const { document } = this.layer(this.#overlays.has(overlay ?? '') ? overlay : undefined)
@@ -179,8 +151,7 @@ export class ConfigurationService {
   }
 
   #state(id: string | undefined): ConfigState {
-    const { document, problem } =
-      id === undefined ? { document: this.#source.layers.file, problem: this.#source.problem } : this.#overlayOf(id)
+    const { document, problem } = this.layer(id)
     const pending = this.#waiting(id).map(({ path }) => path)
     return stateOf(document, pending, problem)
   }
@@ -220,7 +191,8 @@ export class ConfigurationService {
     })
   }
 
-  async #put({ file, where, take }: Layer, before: string, text: string, options: WriteOptions, ok = true) {
+  async #put(layer: Layer, before: string, text: string, options: WriteOptions, ok = true) {
+    const { file, where } = layer
     const { overlay, actor, ready } = options
     // A write of the daemon's file checks this itself.
     if (overlay !== undefined && ((await file.read()) ?? '') !== before)
@@ -231,7 +203,7 @@ export class ConfigurationService {
     })
     this.#writer = actor
     try {
-      if (ok) take(text)
+      if (ok) layer.take(text)
     } finally {
       this.#writer = undefined
     }
@@ -246,7 +218,7 @@ export class ConfigurationService {
 
   async #overlay(id: string, file: TextFile, where: string): Promise<() => void> {
     if (this.#overlays.has(id)) throw ConfigErrors.overlay_taken(`the overlay ${id} already exists`)
-    const overlay = new Overlay(file, where, this.#source)
+    const overlay = new Overlay(file, where, this.#source, change => this.#change(id, change))
     this.#overlays.set(id, overlay)
     await this.#follower.alone(() => this.#reread(id))
     overlay.settle()
@@ -254,8 +226,8 @@ export class ConfigurationService {
   }
 
   #reread(id: string): Promise<void> {
-    const overlay = this.#overlayOf(id)
-    return this.#follower.reread(overlay, overlay.where, this.layer(id).take, () => this.#state(id).pending)
+    const layer = this.layer(id)
+    return this.#follower.reread(layer, layer.where, () => this.#state(id).pending)
   }
 
   #change(id: string, change: () => void): void {

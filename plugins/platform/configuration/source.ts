@@ -1,12 +1,14 @@
 import type { Configuring, SettingSource, Starting } from '../../../kernel/platform.js'
 import type { PluginKernel, Setting } from '../../../kernel/plugin.js'
-import { type TextFile, textFile } from '../files/api.js'
+import { textFile } from '../files/api.js'
 import { configText } from './document.js'
 import { type ReadSettings, Values, valuesOf } from './in-effect.js'
+import type { Layer } from './layer.js'
 import { type ConfigText, type Layers, NOTHING_SAID, readEnvironment, valueIn } from './layers.js'
+import { type SharedFile, sharedFile } from './save/shared-file.js'
 
 /** The values of the configuration file and the environment. */
-export class FileSource implements ReadSettings {
+export class FileSource implements ReadSettings, Layer {
   /** The latest valid text; empty before the first read. */
   text: string
   /** Current content of the file and the environment. */
@@ -18,7 +20,7 @@ export class FileSource implements ReadSettings {
 
   /** @throws Fault `config_invalid` */
   private constructor(
-    readonly file: TextFile,
+    readonly file: SharedFile,
     text: string,
     private readonly env: PluginKernel['env'],
     /** Names the file in messages. */
@@ -32,7 +34,7 @@ export class FileSource implements ReadSettings {
   /** @throws Fault `config_invalid`, `file_not_regular`, `file_too_large`, StoreError `file_unreadable` */
   static async open(start: Starting & Configuring): Promise<Values> {
     const { config } = start.home
-    const file = textFile(config, { room: start.room })
+    const file = sharedFile(textFile(config, { room: start.room }), config, start.room)
     return new FileSource(file, (await file.read()) ?? '', start.env, config, start).values
   }
 
@@ -41,6 +43,10 @@ export class FileSource implements ReadSettings {
     const { source } = valuesOf(configured)
     if (source instanceof FileSource) return source
     throw new Error('another plugin already provides the configuration')
+  }
+
+  get document(): ConfigText {
+    return this.layers.file
   }
 
   read(known: readonly Setting[]): ReadonlyMap<string, unknown> {
