@@ -10,7 +10,7 @@ export function processesWith(options: ProcessesOptions = {}): Plugin {
     version: '0.1.0',
     requires: { report: Faults },
     provides: perConsumer(Processes, (service: ProcessesService, consumer) => service.for(consumer)),
-    service: () => import('./service.js').then(module => module.serviceWith(options)),
+    service: () => import('./service.js').then(module => module.ProcessesService.bind(undefined, options)),
   }).surface({ inherits: [processTables] })
 }
 

@@ -1,4 +1,4 @@
-import type { Consumer, Faults, PluginKernel, ServiceClass } from '../../../kernel/plugin.js'
+import type { Consumer, Faults, PluginKernel } from '../../../kernel/plugin.js'
 import type { ProcessesApi } from './api.js'
 import { Callers } from './callers.js'
 import { createSpawner, type Spawner } from './spawner.js'
@@ -17,16 +17,14 @@ export interface ProcessesOptions {
  */
 const END_MS = 20_000
 
-type ProcessesNeeds = { readonly report: typeof Faults }
-
 /** Starts and ends processes for plugins. Processes of an earlier daemon are ended before the first can be started. */
 export class ProcessesService {
   #spawner: Spawner | undefined
   #callers: Callers | undefined
 
   constructor(
-    private readonly kernel: PluginKernel<ProcessesNeeds>,
     private readonly options: ProcessesOptions,
+    private readonly kernel: PluginKernel<{ report: typeof Faults }>,
   ) {}
 
   async start(): Promise<void> {
@@ -88,14 +86,5 @@ export class ProcessesService {
     const which = resisting.map(({ pid, label }) => `${pid} (${label})`).join(', ')
     if (which) this.kernel.log.error(`processes that ${whose} left did not end: ${which}. Inspect them: ps -fp <pid>`)
     return resisting.length === 0
-  }
-}
-
-/** The service's class with its options, for `definePlugin`. */
-export function serviceWith(options: ProcessesOptions): ServiceClass<ProcessesNeeds, ProcessesService> {
-  return class extends ProcessesService {
-    constructor(kernel: PluginKernel<ProcessesNeeds>) {
-      super(kernel, options)
-    }
   }
 }

@@ -1,10 +1,8 @@
 import { Listeners } from '../../../kernel/platform.js'
-import { definePlugin, Host, type Plugin, type PluginKernel, type Setting } from '../../../kernel/plugin.js'
+import { definePlugin, Host, type Plugin, type Setting } from '../../../kernel/plugin.js'
 import { Tcp } from './api.js'
 import { TcpErrors } from './errors.js'
 import { TcpSettings } from './settings.js'
-
-const requires = { host: Host, listeners: Listeners }
 
 /**
  * Serves TCP: address, transport, authentication of callers, and guards.
@@ -14,16 +12,9 @@ export function tcpWith(tables?: string): Plugin {
   return definePlugin({
     name: 'tcp',
     version: '0.1.0',
-    requires,
+    requires: { host: Host, listeners: Listeners },
     provides: Tcp,
-    service: async () => {
-      const { TcpService } = await import('./service.js')
-      return class extends TcpService {
-        constructor(kernel: PluginKernel<typeof requires>) {
-          super(kernel, tables)
-        }
-      }
-    },
+    service: () => import('./service.js').then(module => module.TcpService.bind(undefined, tables)),
   }).surface({
     errors: [TcpErrors],
     settings: Object.values(TcpSettings) as Setting[],

@@ -31,8 +31,8 @@ export class TcpService implements TcpApi, Doorkeeper {
   #peers: PeerTable | undefined
 
   constructor(
+    private readonly tables: string | undefined,
     private readonly kernel: PluginKernel<{ host: typeof Host; listeners: typeof Listeners }>,
-    private readonly tables?: string,
   ) {
     const { config, hooks } = kernel
     const { bind, vouch } = hooks.of(points)
