@@ -1,5 +1,5 @@
 import { type FileHandle, open, readFile } from 'node:fs/promises'
-import type { Socket } from 'node:net'
+import { type Socket, SocketAddress } from 'node:net'
 import path from 'node:path'
 import type { Fault } from '../../../kernel/plugin.js'
 import { TcpErrors } from './errors.js'
@@ -85,7 +85,7 @@ export class PeerTable {
 
   #identify(socket: Socket): Promise<Peer> {
     const { remoteAddress, remotePort, localAddress, localPort } = socket
-    const key = [endKey(remoteAddress, remotePort), endKey(localAddress, localPort)].join(' ')
+    const key = `${mapped(remoteAddress)} ${remotePort} ${mapped(localAddress)} ${localPort}`
     return new Promise(settle => {
       this.#waiting.push({ socket, key, settle })
       this.#scanning ??= this.#scan().finally(() => {
@@ -152,40 +152,27 @@ function findRows(text: string, end: number, port: string, rows: Map<string, num
   for (let at = text.indexOf(mark); at >= 0 && at < end; at = text.indexOf(mark, at + 1)) {
     ROW.lastIndex = text.indexOf(': ', text.lastIndexOf('\n', at) + 1) + 2
     const [, address = '', ownPort = '', far = '', farPort = '', uid, inode] = ROW.exec(text) ?? []
-    if (Number(inode) > 0) rows.set(`${mapped(address)}:${ownPort} ${mapped(far)}:${farPort}`, Number(uid))
+    if (!inode || inode === '0') continue
+    const [here, there] = [address, far].map(addressOf)
+    rows.set(`${here} ${portOf(ownPort)} ${there} ${portOf(farPort)}`, Number(uid))
   }
 }
 
-/** An IPv4 address in the format of the IPv6 table: a client may reach an IPv4 address through an IPv6 socket. */
-const mapped = (hex: string) => (hex.length === 8 ? `${wordsHex([0, 0, 0, 0, 0, 0xffff])}${hex}` : hex)
+/** An address as Node writes it. A client may reach an IPv4 address through an IPv6 socket: all are written as IPv6. */
+const mapped = (address = '') => (address.includes(':') ? (address.split('%')[0] as string) : `::ffff:${address}`)
+
+/** The address in a row: 32 bits at a time, in the byte order of this machine. */
+function addressOf(hex: string): string {
+  const words = hex.match(/.{8}/g) ?? []
+  const bytes = Buffer.from(Uint32Array.from(words, word => Number.parseInt(word, 16)).buffer)
+  if (bytes.length === 4) return mapped(bytes.join('.'))
+  const address = bytes.toString('hex').replace(/.{4}(?!$)/g, '$&:')
+  return new SocketAddress({ family: 'ipv6', address }).address
+}
+
+const portOf = (hex: string) => Number.parseInt(hex, 16)
 
 const portHex = (port = 0) => port.toString(16).toUpperCase().padStart(4, '0')
-
-function endKey(address = '', port: number | undefined): string {
-  return `${wordsHex(addressWords(address))}:${portHex(port)}`
-}
-
-/** The eight 16-bit words of an IPv6 address, or of an IPv4 address embedded in IPv6. */
-function addressWords(address: string): number[] {
-  const [plain = ''] = address.split('%')
-  const words = (part: string) =>
-    part.split(':').flatMap(word => {
-      const [a, b, c, d] = word.split('.').map(Number)
-      if (d !== undefined) return [(a as number) * 256 + (b as number), (c as number) * 256 + d]
-      return word === '' ? [] : [Number.parseInt(word, 16)]
-    })
-  if (!plain.includes(':')) return [0, 0, 0, 0, 0, 0xffff, ...words(plain)]
-  const [head = '', tail] = plain.split('::')
-  if (tail === undefined) return words(head)
-  const [before, after] = [words(head), words(tail)]
-  return [...before, ...Array<number>(Math.max(0, 8 - before.length - after.length)).fill(0), ...after]
-}
-
-/** An address in the format of the table: 32 bits at a time, in the byte order of this machine. */
-function wordsHex(words: readonly number[]): string {
-  const bytes = Uint8Array.from(words.flatMap(word => [word >> 8, word & 0xff]))
-  return [...new Uint32Array(bytes.buffer)].map(word => word.toString(16).toUpperCase().padStart(8, '0')).join('')
-}
 
 /** The first bytes of a file; empty when it cannot be read. */
 async function readStart(file: string): Promise<string> {
