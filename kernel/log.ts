@@ -6,6 +6,10 @@ import type { Redact } from './contract/redact.js'
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const
 type Level = (typeof LEVELS)[number]
 
+/** A function for each level. */
+const byLevel = <F>(make: (level: Level) => F) =>
+  Object.fromEntries(LEVELS.map(level => [level, make(level)])) as Readonly<Record<Level, F>>
+
 /** One line of the log, as data. */
 export interface LogLine {
   readonly level: Level
@@ -62,11 +66,11 @@ export class KernelLog {
 
   /** The log of a plugin, or of the kernel. */
   of(plugin?: string): Log {
-    const at =
-      (level: Level) =>
-      (msg: string, fields: Readonly<Record<string, unknown>> = {}) =>
-        this.#write(level, plugin, msg, fields)
-    return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+    return byLevel(
+      level =>
+        (msg, fields = {}) =>
+          this.#write(level, plugin, msg, fields),
+    )
   }
 
   /** The log of a loaded plugin, with a child logger until its scope ends. */
@@ -104,16 +108,9 @@ export class KernelLog {
 
 /** A sink as a logger: it gets each line as data. */
 function portOf(sink: LogSink, clock: Pick<Clock, 'now'>, bound: { readonly plugin?: string } = {}): LogPort {
-  const at =
-    (level: Level): LogPort[Level] =>
-    (fields, msg) =>
-      sink({ ...fields, level, time: clock.now(), msg, ...bound })
   return {
     level: 'info',
     child: bindings => portOf(sink, clock, { ...bound, ...bindings }),
-    debug: at('debug'),
-    info: at('info'),
-    warn: at('warn'),
-    error: at('error'),
+    ...byLevel<LogPort[Level]>(level => (fields, msg) => sink({ ...fields, level, time: clock.now(), msg, ...bound })),
   }
 }
