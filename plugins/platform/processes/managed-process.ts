@@ -19,6 +19,9 @@ export type SpawnedChild = ChildProcessWithoutNullStreams & { readonly pid: numb
 /** One started process. Its group is watched until it is empty. */
 export class ManagedProcess implements ProcessHandle {
   readonly pid: number
+  readonly stdin: Writable
+  readonly stdout: Readable
+  readonly stderr: Readable
   readonly exited: Promise<ProcessExit>
   readonly #real = systemClock()
   /** Resolves when the group is empty. */
@@ -37,7 +40,7 @@ export class ManagedProcess implements ProcessHandle {
   #members: ReadonlyMap<number, string> | undefined
 
   constructor(
-    private readonly child: SpawnedChild,
+    child: SpawnedChild,
     readonly startTime: string,
     private readonly system: ProcessSystem,
     /** Whether a process was started by this one, directly or not. */
@@ -50,15 +53,13 @@ export class ManagedProcess implements ProcessHandle {
     forget: () => Promise<void>,
     bounded: (stream: 'stdout' | 'stderr', kill: () => void) => BoundedOutput,
   ) {
+    const kill = () => this.kill()
+    const output = (name: 'stdout' | 'stderr') => pipeline(child[name], bounded(name, kill), () => {})
     this.pid = child.pid
+    this.stdin = child.stdin
     // Node discards unread output when a process ends, which may happen before the caller has the handle.
-    for (const name of ['stdout', 'stderr'] as const) {
-      child[name] = pipeline(
-        child[name],
-        bounded(name, () => this.kill()),
-        () => {},
-      )
-    }
+    this.stdout = output('stdout')
+    this.stderr = output('stderr')
     this.#empty = new Promise(resolve => {
       this.#settleEmpty = resolve
     })
@@ -71,19 +72,7 @@ export class ManagedProcess implements ProcessHandle {
       })
     })
     // A broken pipe is a normal end, which `exited` reports.
-    for (const source of [child, child.stdin, child.stdout, child.stderr]) source.on('error', () => {})
-  }
-
-  get stdin(): Writable {
-    return this.child.stdin
-  }
-
-  get stdout(): Readable {
-    return this.child.stdout
-  }
-
-  get stderr(): Readable {
-    return this.child.stderr
+    for (const source of [child, this.stdin, this.stdout, this.stderr]) source.on('error', () => {})
   }
 
   get alive(): boolean {
@@ -104,16 +93,13 @@ export class ManagedProcess implements ProcessHandle {
 
   async #end({ graceMs = 2000, termMs = 3000 }: StopOptions): Promise<void> {
     if (this.alive) {
-      this.child.stdin.end()
+      this.stdin.end()
       await this.#emptyWithin(graceMs)
     }
-    if (this.#isLeft) {
-      await this.#signal('SIGTERM')
-      await this.#emptyWithin(termMs)
-    }
-    if (this.#isLeft) {
-      await this.#signal('SIGKILL')
-      await this.#emptyWithin(killMs)
+    for (const [signal, ms] of [['SIGTERM', termMs] as const, ['SIGKILL', killMs] as const]) {
+      if (!this.#isLeft) break
+      await this.#signal(signal)
+      await this.#emptyWithin(ms)
     }
     if (this.#isLeft) {
       const left = `process group ${this.pid} did not end after SIGKILL`
@@ -125,7 +111,7 @@ export class ManagedProcess implements ProcessHandle {
       const hint = 'inspect them with ps; only their user or root can end processes of another user'
       throw new SpawnError('process_not_ended', `processes started by process ${this.pid} did not end: ${which}`, hint)
     }
-    const streams = [this.child.stdin, this.child.stdout, this.child.stderr]
+    const streams = [this.stdin, this.stdout, this.stderr]
     this.#real.timeout(drainMs, () => streams.forEach(stream => void stream.destroy()), { unref: true })
     await this.#gone
   }

@@ -1,4 +1,4 @@
-import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn as spawnChild } from 'node:child_process'
+import { type ChildProcess, spawn as spawnChild } from 'node:child_process'
 import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
 import { type Clock, type Report, turn } from '../../../kernel/plugin.js'
@@ -170,7 +170,8 @@ export function createSpawner(options: SpawnerOptions) {
       const [command] = request.argv
       marking ??= findMarking(platform)
       const mark = await marking
-      if (mark && command) checkBefore(request, command)
+      // An empty command is refused by Node itself.
+      if (mark && command) orFailure(request, () => checkCommand(command, request.cwd, request.env.PATH))
       await enclosed
       await durable()
       // One start in each turn of the event loop, which it blocks until the program is loaded.
@@ -180,7 +181,9 @@ export function createSpawner(options: SpawnerOptions) {
       refuseWhenClosed()
       const number = nextNumber()
       const env = { ...withoutWithheld(request.env), SVC_HOME_ID: homeId, SVC_PROCESS_ID: processId(number) }
-      const child = start(request, command ? (mark?.(markFor(home, number)) ?? []) : [], env)
+      const [program = '', ...args] = [...(command ? (mark?.(markFor(home, number)) ?? []) : []), ...request.argv]
+      const options = { cwd: request.cwd, env, detached: true, shell: false, stdio: 'pipe' } as const
+      const child = orFailure(request, () => spawnChild(program, args, options))
       if (!hasPid(child)) throw failure(request, (await once(child, 'error'))[0])
       const { handle, recorded } = track(child, request, number)
       try {
@@ -243,29 +246,15 @@ export function createSpawner(options: SpawnerOptions) {
   }
 }
 
-/** An empty command is refused by Node itself. */
-function checkBefore(request: SpawnRequest, command: string): void {
-  try {
-    checkCommand(command, request.cwd, request.env.PATH)
-  } catch (error) {
-    throw failure(request, error)
-  }
-}
-
 async function checkFolder(cwd: string): Promise<void> {
   const found = await stat(cwd).catch(() => undefined)
   if (!found?.isDirectory())
     throw new SpawnError('spawn_failed', `the working folder ${cwd} does not exist`, 'create it or choose another')
 }
 
-function start(
-  request: SpawnRequest,
-  marking: readonly string[],
-  env: Record<string, string>,
-): ChildProcessWithoutNullStreams {
-  const [command = '', ...args] = [...marking, ...request.argv]
+function orFailure<T>(request: SpawnRequest, start: () => T): T {
   try {
-    return spawnChild(command, args, { cwd: request.cwd, env, detached: true, shell: false, stdio: 'pipe' })
+    return start()
   } catch (error) {
     throw failure(request, error)
   }
