@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { promisify } from 'node:util'
 import { Fault, messageOf } from '../contract/errors.js'
 import type { Db, Room, StoreStatus } from '../contract/storage.js'
 import { isUnsupported } from '../kit/system-calls.js'
@@ -261,9 +262,7 @@ function serve(file: string, disk: Disk, engine: Engine, core: Core, migrations:
     /** Resolves when everything is on the disk, after any wait for space on a full disk; rejects with the failure. */
     settled: () => {
       mirror.sync('wal')
-      return new Promise<void>((resolve, reject) =>
-        mirror.whenSyncedAtLast(error => (error ? reject(error) : resolve())),
-      )
+      return promisify(mirror.whenSyncedAtLast).call(mirror)
     },
     /** Removes free pages from the file, and closes. A kill before the log is in the file leaves the old content. */
     rewrite(): Promise<void> {

@@ -1,8 +1,8 @@
-import fs from 'node:fs'
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { asyncCalls } from '../../../../kernel/kit/read-file.js'
 import { crc32c } from '../../../../plugins/platform/journals/crc32c.js'
 import { openJournal } from '../../../../plugins/platform/journals/open.js'
 import { LARGEST_PAYLOAD } from '../../../../plugins/platform/journals/record.js'
@@ -295,15 +295,16 @@ test('no file is started and nothing is written after a failed preceding sync', 
 test('new folders are on the disk before their journal', () =>
   inFolder(async folder => {
     const synced: string[] = []
-    const { open } = fs.promises
-    fs.promises.open = async (...args: Parameters<typeof open>) => {
+    const opened = new Map<number, string>()
+    const { open, sync } = asyncCalls
+    asyncCalls.open = async (...args) => {
       const handle = await open(...args)
-      const sync = handle.sync.bind(handle)
-      handle.sync = () => {
-        synced.push(path.relative(folder, String(args[0])))
-        return sync()
-      }
+      opened.set(handle, path.relative(folder, args[0]))
       return handle
+    }
+    asyncCalls.sync = handle => {
+      synced.push(opened.get(handle) ?? '')
+      return sync(handle)
     }
     try {
       const journal = await openJournal({ dir: path.join(folder, 'a', 'b', 'c') })
@@ -314,7 +315,7 @@ test('new folders are on the disk before their journal', () =>
       assert.ok(synced.slice(3).includes('a/b/c'))
       await journal.close()
     } finally {
-      fs.promises.open = open
+      Object.assign(asyncCalls, { open, sync })
     }
   }))
 
