@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { Clock, Ids } from '../contract/basics.js'
 
 /** Default delays in milliseconds: before the first retry, and the maximum. */
@@ -18,4 +19,9 @@ export async function pause(
 ): Promise<void> {
   const ms = backoff(attempt, () => ids.random(), delays)
   await clock.sleep(ms, signal).catch(() => {})
+}
+
+/** Resolves when the signal aborts. */
+export async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort')
 }

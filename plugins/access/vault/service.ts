@@ -1,3 +1,4 @@
+import { aborted } from '../../../kernel/kit/backoff.js'
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { SecretResolver } from '../../../kernel/kit/secret-ref.js'
 import { Serial } from '../../../kernel/kit/serial.js'
@@ -72,7 +73,7 @@ export class VaultService {
       const secrets = await this.#keys.finish()
       this.kernel.log.info('every secret is encrypted with the new key', { secrets })
     })
-    if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+    await aborted(signal)
   }
 
   /** The vault with the access rights of a consumer. */

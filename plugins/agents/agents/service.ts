@@ -1,3 +1,4 @@
+import { aborted } from '../../../kernel/kit/backoff.js'
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type Actor, type Batch, type Fault, JsonText, messageOf } from '../../../kernel/plugin.js'
 import type {
@@ -82,7 +83,7 @@ export class AgentsService implements AgentsApi {
       await index.refresh()
       await index.idle()
     }
-    if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+    await aborted(signal)
   }
 
   reconcile(batch: Batch<AgentSpec>): void {

@@ -1,3 +1,4 @@
+import { aborted } from '../../../kernel/kit/backoff.js'
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { Serial } from '../../../kernel/kit/serial.js'
 import { messageOf } from '../../../kernel/plugin.js'
@@ -372,13 +373,6 @@ export class SubprocessRuntime implements ExtensionRuntime {
     this.#state = stateOf(status, details)
     for (const listener of this.#listeners) listener()
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise(resolve => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })
 }
 
 /** The result of the work, or the reason of the signal if that aborts first. */

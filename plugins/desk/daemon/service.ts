@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import os from 'node:os'
+import { aborted } from '../../../kernel/kit/backoff.js'
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type SecretResolver, SecretResolvers } from '../../../kernel/kit/secret-ref.js'
 import { SecretSet } from '../../../kernel/kit/secret-set.js'
@@ -162,7 +163,7 @@ export class DaemonService implements DaemonApi {
     )
     await this.kernel.clock.sleep(SETTLED_MS, signal).catch(() => {})
     if (!signal.aborted) returnFreeMemory()
-    if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+    await aborted(signal)
   }
 
   /** Unknown callers do not see the home: its path reveals the operator's user name. */

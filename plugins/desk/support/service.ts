@@ -1,4 +1,5 @@
 import { lstat, mkdir, readdir, rm } from 'node:fs/promises'
+import { aborted } from '../../../kernel/kit/backoff.js'
 import { replaceDurably } from '../../../kernel/kit/durable-file.js'
 import { readRegularFile } from '../../../kernel/kit/read-file.js'
 import { Serial } from '../../../kernel/kit/serial.js'
@@ -113,8 +114,7 @@ export class SupportService {
       if (wait !== undefined && wait <= 0) continue
       const over = new AbortController()
       const both = AbortSignal.any([signal, over.signal])
-      const aborted = new Promise<void>(resolve => both.addEventListener('abort', () => resolve(), { once: true }))
-      const due = wait === undefined ? aborted : clock.sleep(wait, both).catch(() => {})
+      const due = wait === undefined ? aborted(both) : clock.sleep(wait, both).catch(() => {})
       await Promise.race([woken, due])
       over.abort()
     }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
+import { aborted } from '../../../kernel/kit/backoff.js'
 import { shown } from '../../../kernel/kit/text.js'
 import { type Actor, type Consumer, Fault, type Setting } from '../../../kernel/plugin.js'
 import type { TextFile } from '../files/api.js'
@@ -85,7 +86,7 @@ export class ConfigurationService {
   /** Follows the file in a daemon. An embedder that only injects requests calls `reload` instead. */
   async watch(signal: AbortSignal): Promise<void> {
     if (this.kernel.needs.host.doors.length > 0) await this.#follower.follow(signal)
-    else await new Promise(resolve => signal.addEventListener('abort', resolve))
+    else await aborted(signal)
   }
 
   /** The kernel has read the file, or settings have another owner. */

@@ -1,3 +1,4 @@
+import { aborted } from '../../../kernel/kit/backoff.js'
 import { Serial } from '../../../kernel/kit/serial.js'
 import { clip } from '../../../kernel/kit/text.js'
 import { isFull } from '../../../kernel/platform.js'
@@ -32,7 +33,7 @@ export class RestartService implements RestartApi {
 
   /** A predecessor's operation has succeeded when this daemon serves. */
   async finish(signal: AbortSignal): Promise<void> {
-    const ended = new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+    const ended = aborted(signal)
     await Promise.race([ended, this.kernel.collect(Relaunchers)[0]?.entry.ready])
     if (signal.aborted) return
     this.#follow('ready')

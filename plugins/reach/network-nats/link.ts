@@ -18,7 +18,7 @@ import {
   tokenAuthenticator,
   usernamePasswordAuthenticator,
 } from '@nats-io/transport-node'
-import { pause } from '../../../kernel/kit/backoff.js'
+import { aborted, pause } from '../../../kernel/kit/backoff.js'
 import { Feed } from '../../../kernel/kit/feed.js'
 import { messageOf } from '../../../kernel/plugin.js'
 import { explained } from './explain.js'
@@ -152,7 +152,7 @@ export class Link {
     const inner = new AbortController()
     const end = () => inner.abort()
     signal.addEventListener('abort', end)
-    const stopped = new Promise<void>(resolve => inner.signal.addEventListener('abort', () => resolve()))
+    const stopped = aborted(inner.signal)
     try {
       if (signal.aborted) return
       const closed = connection.closed().then(error => {

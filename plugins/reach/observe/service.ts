@@ -1,3 +1,4 @@
+import { aborted } from '../../../kernel/kit/backoff.js'
 import type { Actor, Tx } from '../../../kernel/plugin.js'
 import type { LogsQuery, LogsReply, LogsStreamQuery } from '../../../schemas/daemon/logs.js'
 import type { Overview, OverviewQuery } from '../../../schemas/observe.js'
@@ -103,7 +104,7 @@ export class ObserveService {
       const { countHistory } = await import('./history.js')
       await countHistory(this.kernel, this.#counter, this.time, signal)
     }
-    if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+    await aborted(signal)
   }
 
   async overview(actor: Actor, query: OverviewQuery): Promise<Overview> {

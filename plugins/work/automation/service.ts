@@ -1,3 +1,4 @@
+import { aborted } from '../../../kernel/kit/backoff.js'
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../kernel/kit/text.js'
 import type { Fault } from '../../../kernel/plugin.js'
@@ -269,7 +270,7 @@ export class AutomationService {
     if (this.#enabled) await this.#waitingRuns.start()
     if (this.#enabled) await this.#scheduler.run(AbortSignal.any([signal, this.#stopping.signal]))
     // A service that returns counts as failed.
-    if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+    await aborted(signal)
   }
 
   /** Removes old runs of deleted jobs and triggers once a day, until the signal aborts. */

@@ -1,3 +1,4 @@
+import { aborted } from '../../../kernel/kit/backoff.js'
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { messageOf, type Timer, within } from '../../../kernel/plugin.js'
 import type { HookCatalogEntry, HookCatalogQuery } from '../../../schemas/hooks/replies.js'
@@ -132,7 +133,7 @@ export class HooksService implements HooksApi {
   async warm(signal: AbortSignal): Promise<void> {
     await this.kernel.clock.sleep(WARM_MS, signal).catch(() => {})
     if (!signal.aborted) await this.#brought.read()
-    if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+    await aborted(signal)
   }
 
   #readDeclared(): void {

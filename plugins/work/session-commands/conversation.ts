@@ -1,3 +1,4 @@
+import { aborted } from '../../../kernel/kit/backoff.js'
 import { type Frame, messageOf } from '../../../kernel/plugin.js'
 import type { PromptReceipt, SessionEvent } from '../../../schemas/sessions.js'
 import { contentOf, EventLines } from './event-lines.js'
@@ -333,14 +334,6 @@ export async function newestSequence(
 ): Promise<number> {
   const { events } = (await client.request('GET', `${base}/${query}`)) as { events: SessionEvent[] }
   return events[0]?.sequence ?? 0
-}
-
-/** Resolves when the signal aborts. */
-export function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise(resolve => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })
 }
 
 /** ACP stop reasons of an unfinished turn. */

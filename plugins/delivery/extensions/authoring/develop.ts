@@ -1,3 +1,4 @@
+import { aborted } from '../../../../kernel/kit/backoff.js'
 import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { Serial } from '../../../../kernel/kit/serial.js'
 import { type CommandContext, messageOf } from '../../../../kernel/plugin.js'
@@ -116,9 +117,3 @@ async function followSources(
   await watcher.close()
   return true
 }
-
-const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise(resolve => {
-    if (signal.aborted) resolve()
-    signal.addEventListener('abort', () => resolve(), { once: true })
-  })

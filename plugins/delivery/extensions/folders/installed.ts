@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
+import { aborted } from '../../../../kernel/kit/backoff.js'
 import { SerialBy } from '../../../../kernel/kit/serial.js'
 import { messageOf, type PluginKernel } from '../../../../kernel/plugin.js'
 import type { Instance } from '../load/instance.js'
@@ -71,7 +72,7 @@ export class InstalledFolder {
       failed: error => log.warn(`the folder of extensions is not watched: ${messageOf(error)}`),
     })
     const close = this.kernel.scope.defer('watch extensions', () => watcher.close())
-    const stopped = new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
+    const stopped = aborted(signal)
     try {
       // An abort does not wait for an extension whose code never returns.
       await Promise.race([this.#begin(watcher, signal, first), stopped])

@@ -1,3 +1,4 @@
+import { aborted } from '../../../../kernel/kit/backoff.js'
 import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { messageOf } from '../../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../../schemas/kernel/diagnostic.js'
@@ -33,7 +34,7 @@ export async function tryAll(all: readonly Tried[], signal: AbortSignal): Promis
       if (failed) items.push(failed)
     }
   }
-  const over = new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
+  const over = aborted(signal)
   await Promise.race([Promise.all(Array.from({ length: AT_ONCE }, work)), over])
   return done < all.length ? [...items, untriedItem(all.length - done)] : [...items]
 }
