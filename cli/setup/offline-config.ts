@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { jsonOrText } from '../../kernel/kit/canonical.js'
 import { verdict } from '../../plugins/desk/settings/commands.js'
 import { repaired } from '../../plugins/desk/settings/repair.js'
 import { problemText } from '../../plugins/platform/configuration/document.js'
@@ -22,7 +23,7 @@ export async function changeConfig(
   const { args, options } = invocation
   const key = String(args.key)
   const before = textOf(home)
-  const value = command === 'config set' ? parsed(String(args.value)) : undefined
+  const value = command === 'config set' ? jsonOrText(String(args.value)) : undefined
   const { checkConfig, configChecker } = await loadCheck(io.root, home)
   const file = join(home, 'config.json')
   const problemsOf = await configChecker(file)
@@ -82,12 +83,3 @@ export async function refuseInvalidConfig({ io, home }: Where): Promise<void> {
 
 const refused = (code: string, why: string) =>
   new CliFault(code, `${why}; nothing was changed`, { exit: exitCodes.invalid, next: 'svc config list' })
-
-/** The value of valid JSON, else the text itself, as in the daemon. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
-}

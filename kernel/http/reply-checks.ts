@@ -8,6 +8,7 @@ import {
   type SocketReply,
   type StreamReply,
 } from '../contract/route.js'
+import { jsonOrText } from '../kit/canonical.js'
 import { clip } from '../kit/text.js'
 import { HttpErrors } from './errors.js'
 import { isOneOf } from './guards.js'
@@ -60,11 +61,7 @@ function decodeFrames(frames: EncodedFrame): Frame[] {
   const texts = Buffer.from(frames).toString().trimEnd().split('\n\n')
   return texts.map(text => {
     const { data = '', ...head } = Object.fromEntries(text.split('\n').map(line => line.split(/: (.*)/s)))
-    try {
-      return { ...head, data: JSON.parse(data) }
-    } catch {
-      return { ...head, data }
-    }
+    return { ...head, data: jsonOrText(data) }
   })
 }
 

@@ -1,6 +1,7 @@
 import Router from 'find-my-way'
 import type { BoundRoute } from '../contract/bound.js'
 import { Fault, messageOf } from '../contract/errors.js'
+import { ifPossible } from '../kit/system-calls.js'
 import { type PipelineContext, type ServedRoute, serveRoute } from './serve-route.js'
 
 /** The route of a request, and the routing that found it. */
@@ -54,11 +55,7 @@ export class Routing {
 
   find(method: string, url: string): Found {
     let head = headOf(url)
-    try {
-      if (head.includes('%')) head = decodeURI(head)
-    } catch {
-      head = OPEN
-    }
+    if (head.includes('%')) head = ifPossible(() => decodeURI(head)) ?? OPEN
     const branch = (this.branches.get(head) ?? this.branches.get(OPEN)) as Branch
     const found = branch.router().find(method as 'GET', url)
     return { routing: this, route: found?.store, params: (found?.params ?? {}) as Found['params'] }

@@ -15,3 +15,12 @@ function isSorted(value: unknown): boolean {
   const names = Object.keys(value)
   return names.every((name, i) => (i === 0 || (names[i - 1] as string) < name) && isSorted(value[name as never]))
 }
+
+/** The value of a text in JSON, or the text itself. */
+export function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

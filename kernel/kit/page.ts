@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import * as v from 'valibot'
 import { type Fault, KernelErrors } from '../contract/errors.js'
 import type { Actor } from '../contract/record.js'
+import { jsonOrText } from './canonical.js'
 
 /** Longest cursor that is parsed; valid ones are shorter. */
 const MAX_CURSOR = 4096
@@ -35,7 +36,8 @@ export class Paging<P> {
   /** The place after which the page begins; undefined for the first page. @throws Fault `invalid_cursor`, or that of the options */
   after(of: PageOf, cursor: string | undefined): P | undefined {
     if (cursor === undefined) return undefined
-    const [digest, position] = this.#parsed(cursor)
+    const parsed = cursor.length > MAX_CURSOR ? undefined : jsonOrText(Buffer.from(cursor, 'base64url').toString())
+    const [digest, position] = Array.isArray(parsed) ? parsed : []
     const read = digest === digestOf(of) ? v.safeParse(this.options.place, position) : undefined
     if (!read?.success) throw (this.options.invalid ?? KernelErrors.invalid_cursor)()
     return read.output
@@ -51,15 +53,6 @@ export class Paging<P> {
     const last = page.at(-1)
     if (last === undefined || rows.length <= limit) return { rows: page, has_more: false }
     return { rows: page, has_more: true, next_cursor: this.cursor(of, placeOf(last)) }
-  }
-
-  #parsed(cursor: string): unknown[] {
-    try {
-      const parsed: unknown = cursor.length > MAX_CURSOR ? [] : JSON.parse(Buffer.from(cursor, 'base64url').toString())
-      return Array.isArray(parsed) ? parsed : []
-    } catch {
-      return []
-    }
   }
 }
 

@@ -33,5 +33,14 @@ const UNSUPPORTED = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL', 'ENOL
 /** Whether a call failed because the file system lacks the feature. */
 export const isUnsupported = (error: unknown): boolean => UNSUPPORTED.includes(codeOf(error))
 
+/** The result of a call, undefined if it fails: a process may end meanwhile, or belong to another user. */
+export function ifPossible<T>(call: () => T): T | undefined {
+  try {
+    return call()
+  } catch {
+    return undefined
+  }
+}
+
 /** Code of a system error, such as `ENOENT`; `undefined` as text for any other error. */
 export const codeOf = (error: unknown): string => String((error as NodeJS.ErrnoException | undefined)?.code)

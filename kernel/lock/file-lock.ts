@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { closeSync, constants, openSync } from 'node:fs'
 import { messageOf } from '../contract/errors.js'
-import { lastError, systemCall } from '../kit/system-calls.js'
+import { ifPossible, lastError, systemCall } from '../kit/system-calls.js'
 
 /** The result of an attempt: the lock, or that another process holds it, or why this system cannot lock the file. */
 export type FileLock =
@@ -51,12 +51,8 @@ function tryLock(path: string, kind: typeof SHARED | typeof EXCLUSIVE, flags: nu
 
 /** Uses the system call, or else the program flock(1), which locks the descriptor that it inherits. */
 function flock(handle: number, kind: number): Attempt {
-  let call: ReturnType<typeof systemCall>
-  try {
-    call = systemCall('int flock(int descriptor, int operation)')
-  } catch {
-    return flockProgram(handle, kind)
-  }
+  const call = ifPossible(() => systemCall('int flock(int descriptor, int operation)'))
+  if (!call) return flockProgram(handle, kind)
   if (call(handle, kind | NO_WAIT) === 0) return 'locked'
   const code = lastError()
   return code === 'EAGAIN' || code === 'EWOULDBLOCK' ? 'held' : { why: `flock: ${code}` }

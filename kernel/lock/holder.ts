@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync, type Stats, statSync } from 'node:fs'
+import { ifPossible } from '../kit/system-calls.js'
 import { isFileLocked } from './file-lock.js'
 import { type LockRecord, lockPath, readLock } from './record.js'
 
@@ -39,7 +40,7 @@ export function holderText({ pid, visible, host }: Holder): string {
 }
 
 /** Undefined for a record that cannot be read. */
-const recordOf = (home: string): LockRecord | undefined => attempt(() => readLock(home))
+const recordOf = (home: string): LockRecord | undefined => ifPossible(() => readLock(home))
 
 /** Whether the folder is locked, or the file where folders cannot be locked. */
 const isHeld = (home: string): boolean => isFileLocked(home) ?? isFileLocked(lockPath(home)) ?? false
@@ -73,7 +74,7 @@ function lockingPids(inodes: readonly number[]): number[] {
 
 function holdsLock(pid: number, files: readonly Stats[]): boolean {
   return descriptorsOf(pid).some(name => {
-    const open = attempt(() => statSync(`/proc/${pid}/fd/${name}`))
+    const open = ifPossible(() => statSync(`/proc/${pid}/fd/${name}`))
     const isOne = files.some(({ dev, ino }) => open?.dev === dev && open.ino === ino)
     return isOne && linesOf(`/proc/${pid}/fdinfo/${name}`).some(line => /^lock:.*\bFLOCK\b.*\bWRITE\b/.test(line))
   })
@@ -85,21 +86,12 @@ function holdsSocket(pid: number, { dev, ino }: Stats): boolean {
   const lines = linesOf(`/proc/${pid}/net/unix`).filter(line => line.includes(name))
   const sockets = lines.map(line => `socket:[${line.split(/\s+/)[6]}]`)
   if (sockets.length === 0) return false
-  return descriptorsOf(pid).some(fd => sockets.includes(attempt(() => readlinkSync(`/proc/${pid}/fd/${fd}`)) ?? ''))
+  return descriptorsOf(pid).some(fd => sockets.includes(ifPossible(() => readlinkSync(`/proc/${pid}/fd/${fd}`)) ?? ''))
 }
 
 const everyPid = (): number[] =>
-  (attempt(() => readdirSync('/proc')) ?? []).flatMap(name => (/^\d+$/.test(name) ? Number(name) : []))
+  (ifPossible(() => readdirSync('/proc')) ?? []).flatMap(name => (/^\d+$/.test(name) ? Number(name) : []))
 
-const descriptorsOf = (pid: number): string[] => attempt(() => readdirSync(`/proc/${pid}/fd`)) ?? []
+const descriptorsOf = (pid: number): string[] => ifPossible(() => readdirSync(`/proc/${pid}/fd`)) ?? []
 
-const linesOf = (file: string): string[] => (attempt(() => readFileSync(file, 'utf8')) ?? '').split('\n')
-
-/** Undefined on errors: a process may end during the scan, or belong to another user. */
-function attempt<T>(fn: () => T): T | undefined {
-  try {
-    return fn()
-  } catch {
-    return undefined
-  }
-}
+const linesOf = (file: string): string[] => (ifPossible(() => readFileSync(file, 'utf8')) ?? '').split('\n')

@@ -4,6 +4,7 @@ import { type Clock, iso } from '../contract/basics.js'
 import { Fault } from '../contract/errors.js'
 import type { Room } from '../contract/storage.js'
 import { systemIds } from '../ids.js'
+import { ifPossible } from '../kit/system-calls.js'
 import { isFull } from '../store/room.js'
 import { lockFile } from './file-lock.js'
 import { type Holder, holderOfHeld, holderText } from './holder.js'
@@ -111,14 +112,7 @@ function held(home: string, clock: Clock, { weakness, free }: Claimed, startTime
     writeRecord(home, record)
     stamp = stampOf(home)
   }
-  const isOwner = () => {
-    try {
-      check()
-      return true
-    } catch {
-      return false
-    }
-  }
+  const isOwner = () => ifPossible(() => check() === undefined) ?? false
   let released: Promise<void> | undefined
   const release = () => {
     // Clear the record before the lock: the next holder must not take this process for one that was killed.

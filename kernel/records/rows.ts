@@ -9,6 +9,7 @@ import {
   type StoredRecord,
 } from '../contract/record.js'
 import type { SqlValue } from '../contract/storage.js'
+import { jsonOrText } from '../kit/canonical.js'
 import { alike, decodeSpec, nameOf } from './checks.js'
 import { RecordErrors } from './errors.js'
 
@@ -123,16 +124,8 @@ export function fromRow(row: Row): StoredRecord {
   // No spread of the parts: a list would take twice as long.
   const { id, kind, scope, owner, source } = partsOf(row)
   const { version, created_at: createdAt, updated_at: updatedAt } = row
-  return { id, kind, scope, owner, source, spec: specOf(row.spec), version, createdAt, updatedAt }
-}
-
-/** A spec that is invalid JSON, from a file that was edited by hand, stays text: its codec refuses it, and lists do not fail. */
-function specOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
+  // A spec that is invalid JSON, from a file that was edited by hand, stays text: its codec refuses it, and lists do not fail.
+  return { id, kind, scope, owner, source, spec: jsonOrText(row.spec), version, createdAt, updatedAt }
 }
 
 /**

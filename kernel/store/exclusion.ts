@@ -1,5 +1,5 @@
 import { systemClock } from '../clock.js'
-import { lastError, type SystemCall, systemCall } from '../kit/system-calls.js'
+import { ifPossible, lastError, systemCall } from '../kit/system-calls.js'
 import type { Disk } from './disk.js'
 import { StoreError } from './error.js'
 
@@ -26,12 +26,8 @@ export type Exclusion = 'excluded' | 'unsupported' | { readonly pid: number }
 export function excludeOthers(handle: number): Exclusion {
   if (process.platform !== 'linux' || !['x64', 'arm64', 'riscv64', 'loong64'].includes(process.arch))
     return 'unsupported'
-  let fcntl: SystemCall
-  try {
-    fcntl = systemCall('int fcntl(int descriptor, int command, _Inout_ uint8_t *lock)')
-  } catch {
-    return 'unsupported'
-  }
+  const fcntl = ifPossible(() => systemCall('int fcntl(int descriptor, int command, _Inout_ uint8_t *lock)'))
+  if (!fcntl) return 'unsupported'
   const lock = lockOf()
   if (fcntl(handle, F_OFD_SETLK, lock) === 0) return 'excluded'
   if (!['EAGAIN', 'EACCES'].includes(lastError())) return 'unsupported'

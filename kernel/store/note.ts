@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
 import type { Room } from '../contract/storage.js'
+import { jsonOrText } from '../kit/canonical.js'
 import type { Disk } from './disk.js'
 import { noReserve, writeAll } from './room.js'
 
@@ -21,12 +22,8 @@ export function noteBytes(value: object, number = 0): Buffer {
 /** The newest intact note of a file; undefined when there is none. */
 export function readNote<T extends object>(bytes: Uint8Array = new Uint8Array(0)): T | undefined {
   const notes = [0, SLOT_BYTES].flatMap(at => {
-    try {
-      const { sum, ...note } = JSON.parse(Buffer.from(bytes.subarray(at, at + SLOT_BYTES)).toString())
-      return sum === crc32(JSON.stringify(note)) ? [note] : []
-    } catch {
-      return []
-    }
+    const { sum, ...note } = Object(jsonOrText(Buffer.from(bytes.subarray(at, at + SLOT_BYTES)).toString()))
+    return sum === crc32(JSON.stringify(note)) ? [note] : []
   })
   return notes.sort((a, b) => b.number - a.number)[0]
 }

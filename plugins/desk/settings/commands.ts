@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { jsonOrText } from '../../../kernel/kit/canonical.js'
 import type { CommandContext } from '../../../kernel/plugin.js'
 import type { ApplyOutcome, PatchKeysBody, SettingKey, ValidateSettingsReply } from '../../../schemas/settings.js'
 
@@ -25,7 +26,8 @@ async function get(context: CommandContext): Promise<void> {
 }
 
 function set(context: CommandContext) {
-  return write(context, { value: parsed(String(context.args.value)) })
+  // `9000`, `true`, `["a"]` and `info` are all valid.
+  return write(context, { value: jsonOrText(String(context.args.value)) })
 }
 
 function unset(context: CommandContext) {
@@ -105,15 +107,6 @@ async function reload(context: CommandContext): Promise<void> {
 function workspaceOf({ options, cwd }: CommandContext): string | undefined {
   const named = options.workspace === undefined ? undefined : String(options.workspace)
   return named !== undefined && /^\.|\//.test(named) ? path.resolve(cwd, named) : named
-}
-
-/** Parses JSON, or returns the text itself: `9000`, `true`, `["a"]` and `info` are all valid. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
 }
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value, undefined, 2))

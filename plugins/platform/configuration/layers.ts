@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { jsonOrText } from '../../../kernel/kit/canonical.js'
 import { issueText } from '../../../kernel/kit/issue-text.js'
 import { Fault, type PluginKernel, type Setting } from '../../../kernel/plugin.js'
 
@@ -92,7 +93,7 @@ export function readEnvironment(env: PluginKernel['env'], known: readonly Settin
   for (const { path, env: name, schema } of known) {
     const text = name === undefined ? undefined : env[name]
     if (name === undefined || text === undefined) continue
-    const decoded = [asJson(text), text].map(raw => ({ raw, ...v.safeParse(schema, raw) }))
+    const decoded = [jsonOrText(text), text].map(raw => ({ raw, ...v.safeParse(schema, raw) }))
     const good = decoded.find(({ success }) => success)
     if (!good) {
       const what = issueText((decoded[0]?.issues ?? [])[0] as v.BaseIssue<unknown>)
@@ -101,12 +102,4 @@ export function readEnvironment(env: PluginKernel['env'], known: readonly Settin
     said.set(path, { value: good.output, raw: good.raw, where: name })
   }
   return said
-}
-
-function asJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
 }

@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { ifPossible } from '../../../kernel/kit/system-calls.js'
 
 /** Stores the path of the cgroup, so that the next daemon finds the one that this daemon leaves. */
 export interface CgroupLocation {
@@ -65,11 +66,8 @@ export class Cgroup {
   kill(spared: ReadonlySet<number>): void {
     const dir = this.#kept()
     if (dir === undefined || pidsBelow(dir).some(pid => spared.has(pid))) return
-    try {
-      writeFileSync(join(dir, 'cgroup.kill'), '1')
-    } catch {
-      // Before Linux 5.14 there is no `cgroup.kill`.
-    }
+    // Before Linux 5.14 there is no `cgroup.kill`.
+    ifPossible(() => writeFileSync(join(dir, 'cgroup.kill'), '1'))
   }
 
   /** Removes it when it is empty. */
@@ -94,11 +92,8 @@ export class Cgroup {
 export function leaveHomeCgroup(self: number): void {
   const own = ownCgroup()
   if (own === undefined || !basename(own).startsWith(prefix)) return
-  try {
-    writeFileSync(join(dirname(own), 'cgroup.procs'), String(self))
-  } catch {
-    // Without the move, the process ends with the daemon's other processes, and its supervisor starts another.
-  }
+  // Without the move, the process ends with the daemon's other processes, and its supervisor starts another.
+  ifPossible(() => writeFileSync(join(dirname(own), 'cgroup.procs'), String(self)))
 }
 
 /** The folder of this process's cgroup (v2), also where v1 is mounted beside it. */
@@ -107,16 +102,13 @@ function ownCgroup(): string | undefined {
 }
 
 function cgroupOf(pid: string): string | undefined {
-  try {
-    const path = /^0::(\/.*)$/m.exec(readFileSync(`/proc/${pid}/cgroup`, 'utf8'))?.[1]
-    const mount = /^\S+ \S+ \S+ (\/\S*) (\/\S*) .* - cgroup2 /m.exec(readFileSync('/proc/self/mountinfo', 'utf8'))
-    const [, root = '', point = ''] = mount ?? []
-    const shown = root === '/' ? '' : root
-    if (!mount || path === undefined || !`${path}/`.startsWith(`${shown}/`)) return undefined
-    return join(point, path.slice(shown.length))
-  } catch {
-    return undefined
-  }
+  const textOf = (file: string) => ifPossible(() => readFileSync(file, 'utf8')) ?? ''
+  const path = /^0::(\/.*)$/m.exec(textOf(`/proc/${pid}/cgroup`))?.[1]
+  const mount = /^\S+ \S+ \S+ (\/\S*) (\/\S*) .* - cgroup2 /m.exec(textOf('/proc/self/mountinfo'))
+  const [, root = '', point = ''] = mount ?? []
+  const shown = root === '/' ? '' : root
+  if (!mount || path === undefined || !`${path}/`.startsWith(`${shown}/`)) return undefined
+  return join(point, path.slice(shown.length))
 }
 
 function foldersIn(dir: string): string[] {
@@ -124,21 +116,20 @@ function foldersIn(dir: string): string[] {
 }
 
 function pidsBelow(dir: string): number[] {
-  try {
+  const found = ifPossible(() => {
     const own = readFileSync(join(dir, 'cgroup.procs'), 'utf8').split('\n')
     // 0 is a process that cannot be seen from here.
     return [...own.map(Number).filter(pid => pid > 0), ...foldersIn(dir).flatMap(pidsBelow)]
-  } catch {
-    return []
-  }
+  })
+  return found ?? []
 }
 
 /** Removes empty cgroups; the system refuses to remove others. */
 function removeTree(dir: string): void {
-  try {
+  ifPossible(() => {
     for (const below of foldersIn(dir)) removeTree(below)
     rmdirSync(dir)
-  } catch {}
+  })
 }
 
 /** Removes empty cgroups of daemons whose homes are gone. */

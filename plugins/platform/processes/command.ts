@@ -1,6 +1,7 @@
 import { accessSync, closeSync, constants, readSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { openRegularFileSync } from '../../../kernel/kit/read-file.js'
+import { ifPossible } from '../../../kernel/kit/system-calls.js'
 
 const defaultPath = '/usr/local/bin:/bin:/usr/bin'
 const firstLineBytes = 256
@@ -30,13 +31,9 @@ export function checkCommand(command: string, cwd: string, path: string = defaul
 /** A script whose interpreter is missing is reported as missing itself. */
 function checkInterpreter(file: string, cwd: string): void {
   const start = Buffer.alloc(firstLineBytes)
-  let opened: number
-  try {
-    opened = openRegularFileSync(file)
-  } catch {
-    // A file that is executable but not readable is not a script.
-    return
-  }
+  const opened = ifPossible(() => openRegularFileSync(file))
+  // A file that is executable but not readable is not a script.
+  if (opened === undefined) return
   try {
     readSync(opened, start)
   } finally {

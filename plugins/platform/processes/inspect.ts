@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
+import { ifPossible } from '../../../kernel/kit/system-calls.js'
 import { markOfLimit } from './mark.js'
 
 /** Data of the operating system about a process. */
@@ -93,35 +94,22 @@ export async function walkProcesses(
 
 /** The ids in the environment that the process was started with. Linux only. */
 export function idsOf(pid: number, platform: NodeJS.Platform): Pick<ProcessDetails, 'homeId' | 'processId'> {
-  const text = platform === 'linux' ? environmentOf(pid) : undefined
-  const entry = (name: string) => text?.split(`\0${name}=`)[1]?.split('\0')[0] ?? ''
+  // Between zero bytes. A process that has ended has none. Node reads text without a JavaScript buffer.
+  const text = platform === 'linux' ? textOf(`/proc/${pid}/environ`) : undefined
+  const entry = (name: string) => `\0${text}\0`.split(`\0${name}=`)[1]?.split('\0')[0] ?? ''
   return { homeId: entry('SVC_HOME_ID'), processId: entry('SVC_PROCESS_ID') }
 }
 
 /** Inodes of a process's open sockets. Linux only; empty when they are not readable. */
 export function socketsOf(pid: number): string[] {
   const folder = `/proc/${pid}/fd`
-  try {
-    return readdirSync(folder).flatMap(name => {
-      try {
-        return /^socket:\[(\d+)\]$/.exec(readlinkSync(`${folder}/${name}`))?.[1] ?? []
-      } catch {
-        return []
-      }
-    })
-  } catch {
-    return []
-  }
+  const names = ifPossible(() => readdirSync(folder)) ?? []
+  const links = names.map(name => ifPossible(() => readlinkSync(`${folder}/${name}`)) ?? '')
+  return links.flatMap(link => /^socket:\[(\d+)\]$/.exec(link)?.[1] ?? [])
 }
 
-/** The initial environment, between zero bytes. A process that has ended has none. Node reads text without a JavaScript buffer. */
-function environmentOf(pid: number): string | undefined {
-  try {
-    return `\0${readFileSync(`/proc/${pid}/environ`, 'utf8')}\0`
-  } catch {
-    return undefined
-  }
-}
+/** Undefined for a file that cannot be read. */
+const textOf = (file: string) => ifPossible(() => readFileSync(file, 'utf8'))
 
 /** All pids on Linux. */
 function everyPid(): number[] {
@@ -129,13 +117,7 @@ function everyPid(): number[] {
 }
 
 /** The pid that was assigned last, the fifth field of /proc/loadavg; 0 when that cannot be read. */
-function newestPid(): number {
-  try {
-    return Number(readFileSync('/proc/loadavg', 'utf8').split(' ')[4])
-  } catch {
-    return 0
-  }
-}
+const newestPid = () => Number(textOf('/proc/loadavg')?.split(' ')[4] ?? 0)
 
 /** The fields after the name in /proc/<pid>/stat. The name is in parentheses and may contain spaces and parentheses itself. */
 export function statFields(text: string): string[] {
@@ -143,12 +125,8 @@ export function statFields(text: string): string[] {
 }
 
 function fromProc(pid: number): ProcessInfo | undefined {
-  let text: string
-  try {
-    text = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  } catch {
-    return undefined
-  }
+  const text = textOf(`/proc/${pid}/stat`)
+  if (text === undefined) return undefined
   const fields = statFields(text)
   const [state = '', parent, group] = fields
   return {
@@ -167,27 +145,19 @@ function fromProc(pid: number): ProcessInfo | undefined {
 let boot: string | undefined
 
 function bootId(): string {
-  try {
-    boot ??= readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
-  } catch {
-    boot = 'unknown'
-  }
+  boot ??= textOf('/proc/sys/kernel/random/boot_id')?.trim() ?? 'unknown'
   return boot
 }
 
 function fromPs(which: readonly string[]): ProcessInfo[] {
-  let text: string
-  try {
-    text = execFileSync('/bin/ps', [...which, '-o', 'pid=,ppid=,pgid=,state=,lstart=,comm='], {
+  const ps = () =>
+    execFileSync('/bin/ps', [...which, '-o', 'pid=,ppid=,pgid=,state=,lstart=,comm='], {
       encoding: 'utf8',
       env: { LC_ALL: 'C', TZ: 'UTC' },
       maxBuffer: 64 * 1024 * 1024,
       stdio: ['ignore', 'pipe', 'ignore'],
     })
-  } catch {
-    return []
-  }
-  return text.split('\n').flatMap(line => {
+  return (ifPossible(ps) ?? '').split('\n').flatMap(line => {
     const [pid, parent, group, state = '', ...rest] = line.trim().split(/\s+/)
     if (rest.length < 5) return []
     return [

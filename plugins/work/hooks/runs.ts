@@ -1,3 +1,4 @@
+import { jsonOrText } from '../../../kernel/kit/canonical.js'
 import { column, type RowOf, table } from '../../../kernel/kit/table.js'
 import { clip } from '../../../kernel/kit/text.js'
 import { type Actor, iso, messageOf, type Tx } from '../../../kernel/plugin.js'
@@ -179,14 +180,6 @@ const runToWire = (row: RowOf<typeof runs>): HookRunWire =>
     duration_ms: Math.ceil(row.micros / 1000),
     duration_us: row.micros,
     recorded_at: iso(row.at),
-    ...(row.patch !== undefined && { patch_applied: parsed(row.patch) }),
+    // A truncated patch is not valid JSON.
+    ...(row.patch !== undefined && { patch_applied: jsonOrText(row.patch) }),
   })
-
-/** A truncated patch is not valid JSON and is returned as text. */
-function parsed(patch: string): unknown {
-  try {
-    return JSON.parse(patch)
-  } catch {
-    return patch
-  }
-}

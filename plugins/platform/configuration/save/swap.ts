@@ -1,5 +1,5 @@
 import os from 'node:os'
-import { type SystemCall, systemCall } from '../../../../kernel/kit/system-calls.js'
+import { ifPossible, type SystemCall, systemCall } from '../../../../kernel/kit/system-calls.js'
 
 /** Swaps two files in one step; false where the file system cannot, or one of them is missing. */
 export type Swap = (one: string, other: string) => boolean
@@ -23,15 +23,6 @@ let known: Swap | undefined
 
 /** Swaps files by a system call that Node lacks; false where the system lacks it too. */
 export function swap(one: string, other: string): boolean {
-  known ??= load()
+  known ??= ifPossible(() => calls[os.platform()]?.()) ?? (() => false)
   return known(one, other)
-}
-
-function load(): Swap {
-  const never = () => false
-  try {
-    return (calls[os.platform()] ?? (() => never))()
-  } catch {
-    return never
-  }
 }
