@@ -75,12 +75,8 @@ export class Host {
     return this.#change(async change => {
       const seat = this.slots.seatOf(plugin)
       const before = this.slots.get(seat.plugin.name)
-      if (before?.scope && seat.by && !before.by) return this.#exchange(before, seat, change)
-      if (before?.scope) throw new Error(`${seat.plugin.name} is loaded already`)
-      const slot = this.slots.seat(seat)
-      this.slots.forgive(slot)
-      await this.#begin(change)
-      return slot.state
+      if (before?.scope && (before.by || !seat.by)) throw new Error(`${seat.plugin.name} is loaded already`)
+      return this.#exchange(before, seat, change)
     })
   }
 
@@ -290,18 +286,19 @@ export class Host {
     return errors
   }
 
-  async #exchange(before: Slot, seat: Seat, change: Changing): Promise<PluginState> {
-    const ran = before.state.status === 'active'
+  /** @param before the plugin that has the name now */
+  async #exchange(before: Slot | undefined, seat: Seat, change: Changing): Promise<PluginState> {
+    const ran = before?.state.status === 'active' ? before : undefined
     const { name, version } = seat.plugin
     const failed = (why: string, next?: string) => {
-      const error = `${name} ${version} did not start, ${before.plugin.version} runs again: ${why}`
+      const error = `${name} ${version} did not start, ${ran?.plugin.version} runs again: ${why}`
       this.options.report({ owner: seat.by ?? name, hook: 'reload', error })
       return new Fault('reload_failed', 422, error, { next })
     }
     const why = ran && (await this.#check(seat).then(nothing, messageOf))
     if (why) throw failed(why)
     try {
-      await this.#leave(before, change, true)
+      if (before) await this.#leave(before, change, true)
       const slot = this.slots.seat(seat)
       this.slots.forgive(slot)
       await this.#begin(change)
@@ -309,8 +306,8 @@ export class Host {
       if (state.status === 'active' || !ran) return state
       const error = failed(reasonOf(state), 'next' in state ? state.next : undefined)
       await this.#leave(slot, change)
-      this.slots.restore(before)
-      this.slots.forgive(before)
+      this.slots.restore(ran)
+      this.slots.forgive(ran)
       await this.#begin(change)
       throw error
     } finally {
