@@ -97,13 +97,20 @@ export class Listener {
     limits: Limits,
     inherited?: InheritedSockets['socket'],
   ): Promise<Listener> {
-    if (inherited) return Listener.#inherited(path, makeServer('socket', handler, limits), inherited)
+    const server = makeServer('socket', handler, limits)
+    if (inherited) {
+      // The service manager keeps the file of its socket.
+      const [own, other] = await Promise.all([stat(path).catch(() => undefined), stat(inherited.path)])
+      if (!own || own.ino !== other.ino || own.dev !== other.dev)
+        throw wrongDescriptor(inherited.path, `daemon.socket is ${path}`)
+      await once(server.listen({ fd: inherited.take() }), 'listening')
+      return new Listener({ door: 'socket', path }, server)
+    }
     // A name in the same folder, not longer than `path`: the address structure of a socket bounds the length.
     const bound = `${path.slice(0, -1)}${path.endsWith('~') ? '-' : '~'}`
     // A daemon that was killed between bind and rename leaves its socket file. Other files stay.
     const left = await lstat(bound).catch(() => undefined)
     if (left?.isSocket()) await rm(bound, { force: true })
-    const server = makeServer('socket', handler, limits)
     await once(server.listen({ path: bound }), 'listening').catch(cause => {
       if (!isUnsupported(cause)) throw cause
       const text = `the file system of ${path} has no sockets (${cause.code})`
@@ -114,19 +121,6 @@ export class Listener {
     })
     await chmod(bound, 0o600)
     await rename(bound, path)
-    return new Listener({ door: 'socket', path }, server)
-  }
-
-  /** Serves a Unix socket of the service manager, which keeps its file. */
-  static async #inherited(
-    path: string,
-    server: Server,
-    inherited: NonNullable<InheritedSockets['socket']>,
-  ): Promise<Listener> {
-    const [own, other] = await Promise.all([stat(path).catch(() => undefined), stat(inherited.path)])
-    if (!own || own.ino !== other.ino || own.dev !== other.dev)
-      throw wrongDescriptor(inherited.path, `daemon.socket is ${path}`)
-    await once(server.listen({ fd: inherited.take() }), 'listening')
     return new Listener({ door: 'socket', path }, server)
   }
 
