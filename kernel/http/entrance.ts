@@ -22,6 +22,9 @@ const PUBLIC: Actor = { ...anonymous, origin: 'http' }
 
 type Done = (refused?: Error) => void
 
+/** Loaded with the first injected request. */
+let injected: typeof import('light-my-request').default | undefined
+
 /** The steps between the doors and the routes: authentication, guards, and the wait for plugins under change. */
 export class Entrance {
   /** Fastify instances by what they read; they boot at their first request and stay. */
@@ -74,7 +77,7 @@ export class Entrance {
   async inject({ method, url, headers, body, waits }: InjectRequest, as?: Actor): Promise<InjectReply> {
     const target = DOTS.test(url) ? NO_PATH : url
     if (!this.routing) throw KernelErrors.shutting_down()
-    const { default: inject } = await import('light-my-request')
+    injected ??= (await import('light-my-request')).default
     const serve = (request: IncomingMessage, response: ServerResponse) => {
       // The library has resolved the path and replaced some of its characters.
       request.url = target
@@ -82,7 +85,7 @@ export class Entrance {
     }
     const payload = body === undefined || body instanceof Uint8Array ? body : JSON.stringify(body)
     const typed = body === undefined ? {} : { 'content-type': 'application/json' }
-    const reply = await inject(serve as never, {
+    const reply = await injected(serve as never, {
       method: method as 'GET',
       url: target,
       headers: { ...typed, ...headers },
