@@ -96,9 +96,7 @@ export class RecordStore implements Records {
   }
 
   list(filter: RecordFilter): StoredRecord<never>[] {
-    const { where, params } = conditions(filter)
-    const sql = `SELECT * FROM kernel_record ${where} ORDER BY kind, id LIMIT +?`
-    return readAll(filter.kind, this.db.all<Row>(sql, [...params, filter.limit || -1]))
+    return readAll(filter.kind, this.db.all<Row>(...selecting('*', filter)))
   }
 
   getAll(kind: string | Kind, ids: readonly string[]): StoredRecord<never>[] {
@@ -107,15 +105,11 @@ export class RecordStore implements Records {
   }
 
   versions(filter: RecordFilter) {
-    const { where, params } = conditions(filter)
-    const sql = `SELECT id, version FROM kernel_record ${where} ORDER BY kind, id LIMIT +?`
-    return this.db.rows(sql, [...params, filter.limit || -1]) as [id: string, version: number][]
+    return this.db.rows(...selecting('id, version', filter)) as [id: string, version: number][]
   }
 
   page(filter: RecordFilter): RecordHead[] {
-    const { where, params } = conditions(filter)
-    const sql = `SELECT ${HEAD} FROM kernel_record ${where} ORDER BY rowid DESC LIMIT +?`
-    return this.db.all<HeadRow>(sql, [...params, filter.limit || -1]).map(headFromRow)
+    return this.db.all<HeadRow>(...selecting(HEAD, filter, 'rowid DESC')).map(headFromRow)
   }
 
   count(filter: RecordFilter): number {
@@ -203,4 +197,10 @@ export class RecordStore implements Records {
     this.db.within(t).run('DELETE FROM kernel_record WHERE kind = ? AND id = ?', [before.kind, before.id])
     this.hooks.written.call(t, { change })
   }
+}
+
+function selecting(columns: string, filter: RecordFilter, order = 'kind, id') {
+  const { where, params } = conditions(filter)
+  const sql = `SELECT ${columns} FROM kernel_record ${where} ORDER BY ${order} LIMIT +?`
+  return [sql, [...params, filter.limit || -1]] as const
 }
