@@ -4,6 +4,7 @@ import type { Route } from '../contract/route.js'
 import type { Db } from '../contract/storage.js'
 import type { Surface, Tap } from '../contract/surface.js'
 import { type KernelHooks, tapKernel } from '../hooks/kernel-hooks.js'
+import { ifPossible } from '../kit/system-calls.js'
 import type { OwnedTapper } from './options.js'
 
 /**
@@ -94,10 +95,7 @@ function pathOf(find: (service: unknown) => unknown): string {
       return recorder
     },
   })
-  try {
-    find(recorder)
-  } catch {
-    // The path recorded so far is enough for the error.
-  }
+  // After a throw, the path recorded so far is enough for the error.
+  ifPossible(() => find(recorder))
   return path || String(find)
 }

@@ -1,4 +1,5 @@
 import { backoff } from '../../../kernel/kit/backoff.js'
+import { ifPossible } from '../../../kernel/kit/system-calls.js'
 import {
   messageOf,
   type PluginKernel,
@@ -134,13 +135,8 @@ export class KindLoop {
       for (let at = 0; at < ids.length; at += LOOK) {
         await turn()
         if (this.#abort.signal.aborted) return
-        for (const stored of records.getAll(kind, ids.slice(at, at + LOOK))) {
-          try {
-            records.decoded(stored)
-          } catch {
-            this.#add(stored.id)
-          }
-        }
+        for (const stored of records.getAll(kind, ids.slice(at, at + LOOK)))
+          if (!ifPossible(() => records.decoded(stored))) this.#add(stored.id)
       }
     } catch (error) {
       report({ owner, hook: `reconcile ${kind}`, error })
