@@ -16,6 +16,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
+import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -665,7 +666,10 @@ async function keepCodeCache() {
   })
   const exited = new Promise(resolve => child.once('close', resolve))
   const late = AbortSignal.timeout(cacheMs)
-  while (child.exitCode === null && !late.aborted && kept().length === 0) await sleep(50)
+  while (child.exitCode === null && !late.aborted && kept().length === 0) {
+    await answered(join(home, 'daemon.sock'))
+    await sleep(50)
+  }
   child.kill()
   await exited
   for (const name of kept()) {
@@ -674,6 +678,13 @@ async function keepCodeCache() {
   if (!existsSync(cache)) console.log('there is no code cache, for no daemon could be started')
   rmSync(home, { recursive: true, force: true })
 }
+
+/** Asks as a command line does that starts a daemon: the cache has the code of the first answer too. */
+const answered = socketPath =>
+  new Promise(resolve => {
+    const asked = get({ socketPath, path: '/api/status/identity' }, answer => answer.resume().once('close', resolve))
+    asked.once('error', resolve)
+  })
 
 /** The console is a program of the browser: it is checked with other types than Node's. */
 const consoleTypes = 'plugins/desk/console/app/tsconfig.json'

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { nodeModules } from '../../cli/daemon/load-daemon.js'
 import { dist } from './tree.js'
 
 // `front.cjs` and `words.cjs` answer help and completion by themselves, and `svc.cjs` is the whole command line.
@@ -68,6 +69,18 @@ test('the libraries of the daemon are complete, and of the kind that it takes th
 test('the code of the daemon is ASCII: it is read as Latin-1, and the bundler leaves regular expressions as they are', () => {
   const odd = readFileSync(join(dist, 'run-daemon.cjs'), 'latin1').match(/.{0,40}[^\0-\x7f]+.{0,20}/g)
   assert.equal(odd, null)
+})
+
+test('modules of Node that the code of the daemon loads are loaded before the flags of V8 change', () => {
+  const code = readFileSync(join(dist, 'run-daemon.cjs'), 'latin1')
+  const wanted = new Set([...code.matchAll(/\brequire\("(?:node:)?([a-z_/]+)"\)/g)].map(([, name]) => name as string))
+  // Loaded by their first use.
+  for (const later of ['https', 'inspector', 'test', 'tls']) wanted.delete(later)
+  assert.ok(wanted.has('http'))
+  const script = `for (const name of ${JSON.stringify(nodeModules)}) process.getBuiltinModule(name)
+    const loaded = new Set(process.moduleLoadList.map(name => name.replace('NativeModule ', '')))
+    console.log(${JSON.stringify([...wanted])}.filter(name => !loaded.has(name)).join(' '))`
+  assert.is(spawnSync(process.execPath, ['-e', script], { encoding: 'utf8' }).stdout.trim(), '')
 })
 
 test('completion of words by the fast path and by the full command line is the same', () => {
