@@ -38,7 +38,8 @@ export class Hosting {
     const isTaken = start.mcpServers.some(server => Object(server).name === NAME)
     if (!bin || !socket || !isAllowed || isTaken || !this.kernel.needs.tools.current) return undefined
     if (!this.kernel.config.get(HostingSetting)) return undefined
-    const env = { SVC_SOCKET: socket, SVC_MCP_NONCE: this.#nonces.issue(session.id) }
+    // The program uses no TLS, and Node 20 parses all of these certificates before it runs anything.
+    const env = { SVC_SOCKET: socket, SVC_MCP_NONCE: this.#nonces.issue(session.id), NODE_EXTRA_CA_CERTS: '' }
     const pairs = Object.entries(env).map(([name, value]) => ({ name, value }))
     const proxy = { name: NAME, command: path.join(bin, PROGRAM), args: [], env: pairs }
     return { ...start, mcpServers: [...start.mcpServers, proxy] }

@@ -36,6 +36,7 @@ test('an agent searches and calls daemon tools as its session through the hosted
   const { world, tools } = await openHosting()
   const { id, proxy } = await handed(world)
   assert.ok(proxy)
+  assert.is(envOf(proxy).NODE_EXTRA_CA_CERTS, '', 'a large file of certificates does not delay its start')
   const client = await connect(proxy)
   try {
     const listed = await client.listTools()
