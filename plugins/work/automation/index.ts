@@ -36,6 +36,7 @@ import {
   taskColumns,
   triggerColumns,
   waitColumn,
+  waitIndex,
 } from './runs/run-tables.js'
 import type { AutomationService } from './service.js'
 import { AutomationSettings } from './settings.js'
@@ -84,6 +85,7 @@ export default definePlugin({
     { id: '014-archive', sql: archivedTables },
     { id: 'slots', sql: slotIndex },
     { id: 'fewer-run-indexes', sql: fewerIndexes },
+    { id: 'wait-ends', sql: waitIndex },
   ],
   owned: [
     { by: Workspaces, table: 'automation_place', column: 'workspace_id' },

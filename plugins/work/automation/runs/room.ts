@@ -18,8 +18,8 @@ export interface RunBook {
    * @param enough a higher estimate will do if it is below
    */
   openCount(enough?: number): number
-  /** Number of occurrences that wait for a slot. */
-  waitingCount(): number
+  /** Whether an occurrence waits for a slot. */
+  isAnyWaiting(): boolean
   /** Runs claimed in (now - window, now] and not canceled, with the claim time of the oldest; milliseconds. */
   counted(of: RunOf, window: number, now: number): { readonly count: number; readonly oldest: number }
 }
@@ -77,9 +77,12 @@ export function slotSkip({ maxConcurrent }: Limits, waited = 0): Skip {
 export const minuteOf = (at: number): number => at - (at % MINUTE_MS)
 export const MINUTE_MS = 60_000
 
-/** Whether an occurrence must wait. Occurrences that already wait were due earlier. */
+/**
+ * Whether an occurrence must wait. Occurrences that already wait were due earlier. In a rush most have to, and a count of the open
+ * runs would read all of them each time.
+ */
 export const mustWait = (limits: Limits, runs: RunBook): boolean =>
-  runs.openCount(limits.maxConcurrent) >= limits.maxConcurrent || runs.waitingCount() > 0
+  runs.isAnyWaiting() || runs.openCount(limits.maxConcurrent) >= limits.maxConcurrent
 
 /** Reason for which a run that cannot wait cannot start now; undefined when it can. */
 export function skipOf(overlaps: boolean, limit: ReachedLimit, limits: Limits, runs: SlotBook): Skip | undefined {

@@ -42,5 +42,9 @@ export const fewerIndexes = `DROP INDEX automation_run_job; DROP INDEX automatio
   CREATE INDEX automation_run_taken ON automation_run (job_id, wait_until, status)
     WHERE status IN ('scheduled', 'running');`
 
+/** Each slot that is given asks which wait ends first, and a rush has a thousand that wait. */
+export const waitIndex = `CREATE INDEX automation_run_wait_end ON automation_run (wait_until, seq)
+  WHERE wait_until IS NOT NULL;`
+
 export const taskColumns = `ALTER TABLE automation_run ADD COLUMN task_id TEXT;
   ALTER TABLE automation_run ADD COLUMN task_run_id TEXT;`

@@ -127,8 +127,8 @@ export class RunStore implements RunBook {
     return { counted: () => ({ count, oldest }), openCount: enough => this.openCount(enough), isKnown: isKnown === 1 }
   }
 
-  waitingCount(): number {
-    return Number(this.kernel.db.row('SELECT count(*) FROM automation_run WHERE wait_until IS NOT NULL')?.[0] ?? 0)
+  isAnyWaiting(): boolean {
+    return this.kernel.db.row('SELECT 1 FROM automation_run WHERE wait_until IS NOT NULL') !== undefined
   }
 
   /** The newest run of this session. */

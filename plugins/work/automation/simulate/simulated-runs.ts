@@ -95,8 +95,8 @@ export class SimulatedRuns implements RunBook {
     return this.#going.size
   }
 
-  waitingCount(): number {
-    return this.#queue.length
+  isAnyWaiting(): boolean {
+    return this.#queue.length > 0
   }
 
   counted(of: RunOf, window: number, now: number): { readonly count: number; readonly oldest: number } {

@@ -16,6 +16,7 @@ import {
   taskColumns,
   triggerColumns,
   waitColumn,
+  waitIndex,
 } from '../../../../plugins/work/automation/runs/run-tables.js'
 import { OPEN_COUNT, RunStore } from '../../../../plugins/work/automation/runs/runs.js'
 import {
@@ -38,12 +39,19 @@ test('runs are counted and listed by indexes, and runs of triggers are not in th
   }
   const sqlite: { readonly Database: new () => PlainDatabase } = await createRequire(import.meta.url)('sql.js')()
   const db = new sqlite.Database()
-  const tables = [runTable, deliveryColumns, triggerColumns, taskColumns, waitColumn, slotIndex, fewerIndexes]
+  const tables = [runTable, deliveryColumns, triggerColumns, taskColumns, waitColumn, slotIndex, fewerIndexes, waitIndex]
   for (const sql of tables) db.run(sql)
   const planOf = (sql: string) =>
     (db.exec(`EXPLAIN QUERY PLAN ${sql}`)[0]?.values ?? []).map(row => String(row[3])).join('; ')
   const where = (condition: string) => planOf(`SELECT * FROM automation_run WHERE ${condition}`)
   assert.is(planOf(OPEN_COUNT), 'SCAN automation_run USING COVERING INDEX automation_run_taken')
+  const waits = 'wait_until IS NOT NULL'
+  const first = where(`${waits} ORDER BY scheduled_at, seq LIMIT +?`)
+  assert.is(first, 'SCAN automation_run USING INDEX automation_run_waiting')
+  for (const late of [`${waits} AND wait_until <= ? ORDER BY wait_until, seq LIMIT +?`, `${waits} AND wait_until > ?`])
+    assert.match(where(late), /^SEARCH automation_run USING INDEX automation_run_wait_end \(wait_until>\?( AND wait_until<\?)?\)$/)
+  const ends = planOf(`SELECT min(wait_until) FROM automation_run WHERE ${waits}`)
+  assert.is(ends, 'SEARCH automation_run USING COVERING INDEX automation_run_wait_end (wait_until>?)')
   const open = "job_id = ? AND status IN ('scheduled', 'running')"
   assert.is(where(open), 'SEARCH automation_run USING INDEX automation_run_taken (job_id=?)')
   for (const [column, name] of [
