@@ -93,15 +93,26 @@ export async function loadEngine({ pin = SQLITE_PIN, ...options }: EngineOptions
 
 /**
  * Replacements in the source of sql.js, each of which occurs once in it. Its own functions convert texts for SQLite character by
- * character, and the conversion takes as long as a short statement.
+ * character, and the conversion takes as long as a short statement. A parameter needs no memory of its own either: all are written to
+ * one place, from which SQLite copies them.
  */
 export const FAST_TEXTS = [
-  ['l=a=>{for(', 'all=a=>a.all??=Buffer.from(a.buffer),l=a=>Buffer.byteLength(a),slow=a=>{for('],
+  [
+    'l=a=>{for(',
+    'all=a=>a.all??=Buffer.from(a.buffer),at=0,put=(a,b)=>{var d=a.length,c=0,e;if(d<40)' +
+      '{for(;c<d&&(e=a.charCodeAt(c))<128;c++)E[b+c]=e;if(c===d)return d}return all(E).write(a,b,3*d)},' +
+      'l=a=>Buffer.byteLength(a),slow=a=>{for(',
+  ],
   [
     'L=(a,b,d,c)=>{',
     'L=(a,b,d,c)=>{if(b===E&&c>0)return c=all(E).write(a,d,Math.min(c-1,E.length-d-1),`utf8`),b[d+c]=0,c;',
   ],
-  ['Ya.decode(E.subarray(a,Za(E,a,b,d)))', 'all(E).toString(`utf8`,a,Za(E,a,b,d))'],
+  ['Ya.decode(E.subarray(a,Za(E,a,b,d)))', 'all(E).toString(void 0,a,Za(E,a,b,d))'],
+  [
+    'var p=fa(f);this.rb.push(p);this.db.handleError(uc(this.Va,h,p,l(f),0))',
+    'if(f.length<2e4&&(at||=da(65536))){this.db.handleError(uc(this.Va,h,at,put(f,at),-1));return}' +
+      'var p=fa(f);this.rb.push(p);this.db.handleError(uc(this.Va,h,p,l(f),0))',
+  ],
 ] as const
 
 /** Compiled modules of this process, by the SHA-256 of their bytes: instances share only code. */
