@@ -138,4 +138,6 @@ ALTER TABLE tasks_run ADD COLUMN next_run TEXT;`,
     id: 'fewer-indexes',
     sql: 'DROP INDEX tasks_run_session; DROP INDEX tasks_run_expiry;',
   },
+  // Only the inbox asked for the runs of a claimant: they are among the few that are active.
+  { id: 'no-claimant-index', sql: 'DROP INDEX tasks_run_claimant;' },
 ] as const

@@ -57,7 +57,7 @@ const CANDIDATES = `
   UNION SELECT rowid FROM tasks_task WHERE owner_kind = ?3 AND owner_ref = ?4
     AND status NOT IN ('draft', 'completed', 'failed', 'canceled')
   UNION SELECT o.rowid FROM tasks_run r JOIN tasks_task o ON o.id = r.task_id
-    WHERE r.claimed_by_kind = ?1 AND r.claimed_by_ref = ?2 AND r.status NOT IN ('completed', 'failed', 'canceled')
+    WHERE r.status IN ('claimed', 'starting', 'running', 'needs_attention') AND r.claimed_by_kind = ?1 AND r.claimed_by_ref = ?2
   UNION SELECT o.rowid FROM tasks_triage m JOIN tasks_task o ON o.id = m.task_id
     WHERE m.actor_kind = ?1 AND m.actor_ref = ?2 AND m.archived = 1`
 const LANE = `CASE
