@@ -81,31 +81,47 @@ export class Consumer {
       return
     }
     const page = recent ?? kept ?? (await this.log.list({ ...this.#filter, after: this.position, limit: PAGE }))
-    for (let n = 0; n < page.length; n += this.#atOnce)
-      if (!(await this.#handAll(page.slice(n, n + this.#atOnce)))) return
+    for (let n = 0; n < page.length; n += this.#atOnce) {
+      const isGoingOn = this.#handAll(page.slice(n, n + this.#atOnce))
+      if (isGoingOn !== true && !(await isGoingOn)) return
+    }
     if (page.length < PAGE) this.position = Math.max(this.position, upTo)
     else await turn()
   }
 
   /**
    * Starts these events in order, and advances over those that finish before any unfinished one. False when the consumer has ended.
+   * A promise only when one of them takes time: each event has several consumers, and most of those return at once.
    */
-  async #handAll(events: readonly StoredEvent[]): Promise<boolean> {
-    const done = await Promise.all(events.map(event => this.#hand(event)))
-    const left = done.indexOf(false)
-    const newest = left < 0 ? events.at(-1) : events[left - 1]
-    if (newest) {
-      this.position = newest.seq
-      void this.save()
+  #handAll(events: readonly StoredEvent[]): Awaitable<boolean> {
+    const handed = events.map(event => this.#hand(event))
+    const advance = (done: readonly unknown[]) => {
+      const left = done.indexOf(false)
+      const newest = left < 0 ? events.at(-1) : events[left - 1]
+      if (newest) {
+        this.position = newest.seq
+        if (this.cursor !== undefined) void this.save()
+      }
+      return left < 0
     }
-    return left < 0
+    return handed.every(one => typeof one === 'boolean') ? advance(handed) : Promise.all(handed).then(advance)
+  }
+
+  #hand(event: StoredEvent): Awaitable<boolean> {
+    if (this.scope.signal.aborted) return false
+    try {
+      const pending = this.fn(event)
+      return typeof pending !== 'object' || this.#finish(event, pending)
+    } catch (error) {
+      return this.#finish(event, Promise.reject(error))
+    }
   }
 
   /** False when the consumer has ended, or the event has become too old to retry. */
-  async #hand(event: StoredEvent): Promise<boolean> {
+  async #finish(event: StoredEvent, first: Awaitable<void>): Promise<boolean> {
     for (let attempt = 1; !this.scope.signal.aborted; attempt++) {
       try {
-        await this.fn(event)
+        await (attempt === 1 ? first : this.fn(event))
       } catch (error) {
         // Reports the 1st, 2nd, 4th, 8th … failure: one that lasts for days must not crowd out other faults.
         if (Number.isInteger(Math.log2(attempt))) this.#report(`event ${event.name}`, error)

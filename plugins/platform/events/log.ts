@@ -41,6 +41,8 @@ const HOUR_MS = 3_600_000
 const VALUES = ', (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'
 const INSERT = `INSERT INTO kernel_event (id, at, name, payload, actor_kind, actor_id, actor_origin, actor_for, cause, scope,
   subject) VALUES ${VALUES.slice(2)}`
+/** By number of events: the store finds a statement by its text, and a new text has to be hashed. */
+const INSERTS: string[] = []
 /** Enters rows into the indexes. */
 const ENTER = 'UPDATE kernel_event SET indexed = 1 WHERE seq > ? AND seq <= ?'
 /** Prefix of event ids. */
@@ -138,7 +140,8 @@ export class EventLog {
     const events = emissions.map(one => this.#eventOf(one, by))
     const params: (string | number | null)[] = []
     for (const { row } of events) params.push(...Object.values(row))
-    const rows = this.kernel.db.within(t).rows(`${INSERT}${VALUES.repeat(events.length - 1)} RETURNING seq`, params)
+    INSERTS[events.length] ??= `${INSERT}${VALUES.repeat(events.length - 1)} RETURNING seq`
+    const rows = this.kernel.db.within(t).rows(INSERTS[events.length] as string, params)
     // Positions ascend in the order of the values; SQLite does not promise that for the rows that it returns.
     const seqs = rows.map(([seq]) => Number(seq)).sort((a, b) => a - b)
     return events.map(({ row, payload }, n) => {

@@ -39,7 +39,16 @@ test('runs are counted and listed by indexes, and runs of triggers are not in th
   }
   const sqlite: { readonly Database: new () => PlainDatabase } = await createRequire(import.meta.url)('sql.js')()
   const db = new sqlite.Database()
-  const tables = [runTable, deliveryColumns, triggerColumns, taskColumns, waitColumn, slotIndex, fewerIndexes, waitIndex]
+  const tables = [
+    runTable,
+    deliveryColumns,
+    triggerColumns,
+    taskColumns,
+    waitColumn,
+    slotIndex,
+    fewerIndexes,
+    waitIndex,
+  ]
   for (const sql of tables) db.run(sql)
   const planOf = (sql: string) =>
     (db.exec(`EXPLAIN QUERY PLAN ${sql}`)[0]?.values ?? []).map(row => String(row[3])).join('; ')
@@ -49,7 +58,10 @@ test('runs are counted and listed by indexes, and runs of triggers are not in th
   const first = where(`${waits} ORDER BY scheduled_at, seq LIMIT +?`)
   assert.is(first, 'SCAN automation_run USING INDEX automation_run_waiting')
   for (const late of [`${waits} AND wait_until <= ? ORDER BY wait_until, seq LIMIT +?`, `${waits} AND wait_until > ?`])
-    assert.match(where(late), /^SEARCH automation_run USING INDEX automation_run_wait_end \(wait_until>\?( AND wait_until<\?)?\)$/)
+    assert.match(
+      where(late),
+      /^SEARCH automation_run USING INDEX automation_run_wait_end \(wait_until>\?( AND wait_until<\?)?\)$/,
+    )
   const ends = planOf(`SELECT min(wait_until) FROM automation_run WHERE ${waits}`)
   assert.is(ends, 'SEARCH automation_run USING COVERING INDEX automation_run_wait_end (wait_until>?)')
   const open = "job_id = ? AND status IN ('scheduled', 'running')"
