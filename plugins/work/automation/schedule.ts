@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { Cron } from 'croner'
 import * as v from 'valibot'
 import { canonicalJson } from '../../../kernel/kit/canonical.js'
@@ -143,10 +143,7 @@ export function scheduleHash(schedule: Schedule | undefined, timezone: string): 
   if (!schedule) return ''
   const { mode, expr, interval, time, catch_up_policy: policy, misfire_grace_seconds: grace } = schedule
   const zone = mode === 'cron' ? (schedule.timezone ?? timezone) : ''
-  return createHash('sha256')
-    .update(canonicalJson({ mode, expr, interval, time, policy, grace, zone }))
-    .digest('hex')
-    .slice(0, 32)
+  return hash('sha256', canonicalJson({ mode, expr, interval, time, policy, grace, zone })).slice(0, 32)
 }
 
 /** The occurrences of one schedule, in epoch milliseconds. */
@@ -254,6 +251,6 @@ export function decide(schedule: Schedule, timezone: string, due: number, now: n
 /** Ids of an occurrence, derived from the job and the instant, so that an occurrence can be claimed only once. */
 export function occurrenceIds(job: string, at: number): { readonly fire: string; readonly run: string } {
   const second = `${new Date(at).toISOString().slice(0, 19)}Z`
-  const hex = createHash('sha256').update(`${job}|${second}`).digest('hex').slice(0, 24)
+  const hex = hash('sha256', `${job}|${second}`).slice(0, 24)
   return { fire: `fire_${hex}`, run: `run_${hex}` }
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { type GapEvent, isGap, type StoredEvent } from '../../../platform/events/api.js'
 import type { Claims } from '../claim.js'
 import type { K } from '../needs.js'
@@ -80,5 +80,4 @@ export function promptOf(
 }
 
 /** Derived from the trigger and its cause, so that a fire can be claimed only once. */
-export const runId = (trigger: string, what: string) =>
-  `run_${createHash('sha256').update(`${trigger}|${what}`).digest('hex').slice(0, 24)}`
+export const runId = (trigger: string, what: string) => `run_${hash('sha256', `${trigger}|${what}`).slice(0, 24)}`
