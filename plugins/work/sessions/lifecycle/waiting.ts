@@ -1,6 +1,7 @@
 import type { WaitSessionBody, WaitSessionReply } from '../../../../schemas/sessions.js'
 import { SessionErrors } from '../api.js'
 import type { SessionsContext } from '../context.js'
+import { goalOf } from '../goal/goal.js'
 import type { SessionRow } from '../table.js'
 import type { LiveSession } from './live-session.js'
 
@@ -39,8 +40,9 @@ export async function waitForSession(
         const now = readState()
         if (!now.row) throw SessionErrors.session_not_found(`no session ${row.id}`)
         const { state } = now.row
-        // Between two turns of a queue no turn runs.
-        const isBusy = now.live?.turn !== undefined || prompts.queued(row.id).length > 0
+        // Between two turns of a queue or of a goal no turn runs.
+        const isPursued = goalOf(now.row)?.status === 'active'
+        const isBusy = now.live?.turn !== undefined || prompts.queued(row.id).length > 0 || isPursued
         const within: Target = state === 'active' ? (isBusy ? 'prompting' : 'idle') : state
         const reached = until.includes(state) || until.includes(within)
         if (reached || signal.aborted) {

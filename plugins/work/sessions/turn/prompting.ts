@@ -102,7 +102,8 @@ export class Prompting {
       })
       if (goal) {
         const { prompt, isDue } = await this.#goals.take(request, goal)
-        if (isDue && (await this.sessions.open(id))) this.#continue(id)
+        // Before the reply: a sender that finds the session stopped knows that the stop came later.
+        if (isDue && (await this.sessions.open(id))) await this.#next(id)
         return { status: 200, prompt }
       }
       const live = await this.sessions.open(id)

@@ -83,6 +83,39 @@ test('a canceled turn or a request pauses a goal; a prompt of a user goes first'
   assert.equal([gone.status, gone.body.code], [404, 'goal_not_active'])
 })
 
+test('a wait for a session with nothing left to do waits for the turns of its goal', async () => {
+  const { id, at } = await world.session('works')
+  const waited = async () => {
+    const { outcome, state } = (await world.kernel.request('POST', `${at}/wait`, { timeout_ms: 60_000 })).body
+    return [outcome, state, (await goal(at)).status]
+  }
+  const ends = [
+    ['say-from 3 GOAL: reached', 'complete'],
+    ['say-from 2 GOAL: blocked: no key', 'blocked'],
+    ['say on and on', 'budget-limited'],
+    ['say x\nerror -32000 the model is gone', 'blocked'],
+  ] as const
+  for (const [steps, status] of ends) {
+    await send(at, `/goal replace ${steps}`)
+    assert.equal(await waited(), ['reached', 'idle', status], steps)
+  }
+  await send(at, '/goal replace hang')
+  const canceled = waited()
+  await eventually(async () => (await world.row(id)).state === 'active' && (await goal(at)).turns_used > 0, 'its turn')
+  await world.kernel.request('POST', `${at}/prompt/cancel`)
+  assert.equal(await canceled, ['reached', 'idle', 'paused'])
+  await send(at, '/goal resume')
+  const paused = waited()
+  await eventually(async () => (await goal(at)).turns_used > 1, 'its next turn')
+  await send(at, '/goal pause')
+  await world.kernel.request('POST', `${at}/prompt/cancel`)
+  assert.equal(await paused, ['reached', 'idle', 'paused'])
+  // The first turn of a goal starts a session that a restart has stopped.
+  await world.restart()
+  await send(at, '/goal replace say-from 2 GOAL: reached')
+  assert.equal(await waited(), ['reached', 'idle', 'complete'])
+})
+
 test('an invalid goal is refused with a message, and a repeated key sets none twice', async () => {
   const { at } = await world.session('works')
   const none = await send(at, '/goal replace ')
