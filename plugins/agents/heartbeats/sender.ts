@@ -140,14 +140,13 @@ export class WakeSender {
     { turnId, outcome }: NonNullable<Sent['turn']>,
     recorded: Promise<WakeRow>,
   ): Promise<void> {
-    const { db, log, needs } = this.kernel
+    const { db, log } = this.kernel
     try {
-      const { status } = await outcome
+      const ended = await outcome
       await recorded
       const before = this.wakes.state(session.id)?.failures ?? 0
-      const died = status === 'failed' && needs.sessions.get(session.id)?.state === 'stopped'
-      if (died) await this.#recordDeath(request, session, turnId, before + 1)
-      else if (status === 'completed' && before > 0) await db.tx(t => this.wakes.setFailures(t, session.id, 0))
+      if (ended.status === 'failed' && ended.stopped) await this.#recordDeath(request, session, turnId, before + 1)
+      else if (ended.status === 'completed' && before > 0) await db.tx(t => this.wakes.setFailures(t, session.id, 0))
       else return
       await this.replan(session)
     } catch (error) {

@@ -127,7 +127,14 @@ export type TurnOutcome =
       readonly expired?: number
     }
   | { readonly status: 'canceled'; readonly turnId: string }
-  | { readonly status: 'failed'; readonly turnId: string; readonly error: string; readonly failure: SessionFailure }
+  | {
+      readonly status: 'failed'
+      readonly turnId: string
+      readonly error: string
+      readonly failure: SessionFailure
+      /** The agent failed, not only the turn: its session was stopped. A later prompt may have restarted it since. */
+      readonly stopped?: true
+    }
 
 /** A prompt of another plugin. */
 export interface SessionPrompt {

@@ -2,7 +2,7 @@ import { messageOf, turn as nextTurn, type Tx, within } from '../../../../kernel
 import { AgentFailure, isProcessFailure } from '../../acp/api.js'
 import { AgentBinding, type BindingOwner } from '../agent/binding.js'
 import { type Launch, planLaunch } from '../agent/launch.js'
-import { SessionErrors, type SessionFailure } from '../api.js'
+import { SessionErrors, type SessionFailure, type TurnOutcome } from '../api.js'
 import { blocksOf } from '../attachments/blocks.js'
 import type { SessionsContext } from '../context.js'
 import { assembled } from '../gates.js'
@@ -211,7 +211,7 @@ export class LiveSession implements BindingOwner {
       await this.#change({}, t => turn.request.ends?.(t, ended.outcome.status))
       this.#release(turn)
       if (ended.outcome.status === 'failed') await this.stop(stopAfterStart(this.row, ended.outcome.failure))
-      return { outcome: ended.outcome, written: Promise.resolve() }
+      return { outcome: withStop(ended.outcome), written: Promise.resolve() }
     }
   }
 
@@ -246,7 +246,7 @@ export class LiveSession implements BindingOwner {
     }
     this.#release(turn)
     await stopped
-    return { outcome, written }
+    return { outcome: stopped ? withStop(outcome) : outcome, written }
   }
 
   #crashed(failure: AgentFailure, plain: SessionFailure): Promise<void> {
@@ -298,3 +298,6 @@ export class LiveSession implements BindingOwner {
     this.context.kernel.log.error(text, { id: this.id, error: messageOf(error) })
   }
 }
+
+const withStop = (outcome: TurnOutcome): TurnOutcome =>
+  outcome.status === 'failed' ? { ...outcome, stopped: true } : outcome

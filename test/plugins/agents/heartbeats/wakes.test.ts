@@ -163,7 +163,7 @@ test('by the clock: no session waits without a policy, and a new policy applies 
   assert.ok(first.at - seen <= 60_000, `${first.at - seen} ms`)
   await world.passTo(first.at + 32 * 60_000, 1)
   assert.equal(
-    world.prompts.map(({ at }) => Math.floor((at - first.at) / 60_000)),
+    world.prompts.map(({ at }) => Math.round((at - first.at) / 60_000)),
     [0, 10, 20, 30],
   )
   // A policy that is written through the daemon counts at once; the audit ends with its retention.
@@ -278,7 +278,7 @@ test('an agent that dies at every wake-up is woken with back-off and a reason, u
   const dies = async (id: string): Promise<TurnOutcome> => {
     await soon()
     await world.end(id, 'agent_crashed')
-    return { status: 'failed', turnId: 'trn_1', error: failure.summary, failure }
+    return { status: 'failed', turnId: 'trn_1', error: failure.summary, failure, stopped: true }
   }
   world.onBegin = dies
   /** Lets time pass, but not while a death is being written down: that takes real time. */
@@ -327,6 +327,31 @@ test('an agent that dies at every wake-up is woken with back-off and a reason, u
     [1, 1, 2, 4, 24],
   )
   assert.is(pauseMs(7 * 24 * 3_600_000, 9), 7 * 24 * 3_600_000)
+  await world.close()
+})
+
+test('a crash counts although a prompt starts the session again before it is noted', async () => {
+  const world = await openWorld({ start: START, config: { active_session_only: false } })
+  await world.agent('able', POLICY)
+  await world.session('ses_1', 'able')
+  const failure = { kind: 'process_exit', summary: 'the agent process ended with code 3' } as const
+  world.onBegin = async id => {
+    await soon()
+    await world.end(id, 'agent_crashed')
+    world.change(id, { state: 'active' })
+    return { status: 'failed', turnId: 'trn_1', error: failure.summary, failure, stopped: true }
+  }
+  assert.is((await wake(world, 'able', 'ses_1')).decision.reason, 'wake_sent')
+  const events = async () =>
+    (await status(world, 'able', '&session_id=ses_1')).wake_events.map(({ result }: Any) => result)
+  for (let turns = 0; turns < 500 && (await events()).length < 2; turns++) await soon()
+  assert.equal(await events(), ['failed', 'sent'])
+  // A failure of the turn alone is no crash: the session goes on.
+  await world.clock.advance(61_000)
+  world.onBegin = async () => ({ status: 'failed', turnId: 'trn_2', error: failure.summary, failure })
+  assert.is((await wake(world, 'able', 'ses_1')).decision.reason, 'wake_sent')
+  await world.clock.advance(61_000)
+  assert.equal(await events(), ['sent', 'failed', 'sent'])
   await world.close()
 })
 

@@ -58,4 +58,35 @@ test('a session waits from creation to its end, is woken in its state, and after
   await world.close()
 })
 
+test('an agent that crashes in its wake-up has failed, also when a prompt starts it again at once', async () => {
+  const config = { agents: { heartbeat: { active_session_only: false, wake_cooldown: '1s' } } }
+  const world = await openWorld({ plugins: [sidecars, heartbeats], config })
+  const [crash, broken] = ['exit 3', 'error -32000 not now'].map(step => POLICY.replace('say I am awake', step))
+  await world.agent('dies', { flags: '--load' })
+  const folder = path.join(world.root, '.svc', 'agents', 'dies')
+  await writeFile(path.join(folder, 'HEARTBEAT.md'), crash ?? '')
+  const { id, at } = await world.session('dies')
+  const wake = async () => {
+    const body = { session_id: id, source: 'manual', workspace_id: world.workspaceId }
+    return (await world.kernel.request('POST', '/api/agents/dies/heartbeat/wake', body)).body.decision.reason
+  }
+  const results = async () =>
+    (await world.kernel.request('GET', `${at}/inspect?include_recent_wake_events=true`)).body.wake_events.map(
+      ({ result }: { result: string }) => result,
+    )
+  await wake()
+  await eventually(async () => (await world.row(id)).state !== 'active', 'the crash')
+  assert.is((await world.kernel.request('POST', `${at}/prompt`, { text: 'say I am back' })).status, 200)
+  await eventually(async () => (await results()).length === 2, 'the failed wake-up')
+  assert.equal(await results(), ['failed', 'sent'])
+  await world.until(at, ({ type, content }) => type === 'agent_message' && /I am back/.test(content.text))
+  await eventually(async () => (await world.row(id)).state === 'active', 'the restart')
+  // A turn that fails in an agent that goes on is none.
+  await writeFile(path.join(folder, 'HEARTBEAT.md'), broken ?? '')
+  await eventually(async () => (await wake()) === 'wake_sent', 'a wake-up after the cooldown')
+  await eventually(async () => (await world.events(at)).some(({ content }) => /not now/.test(content.error)), 'its end')
+  assert.equal((await results()).filter((one: string) => one === 'failed').length, 1)
+  await world.close()
+})
+
 test.run()
