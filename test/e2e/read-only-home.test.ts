@@ -113,4 +113,36 @@ test('a backup of a home on a full disk is made on another one without the daemo
   assert.is(verified.status, 0, String(verified.stderr))
 })
 
+test('a read-only home is backed up to another folder, without a daemon', ({ at }) => {
+  const elsewhere = join(at.folder, 'elsewhere')
+  mkdirSync(elsewhere)
+  const { stdout } = inMount(
+    at,
+    `${MOUNTED} && { $SVC backup create; echo "to a file"; $SVC backup create --to ${elsewhere}/x.tar; $SVC backup create --to ${elsewhere}; } 2>&1`,
+  )
+  const [refused = '', made = ''] = stdout.split('to a file')
+  assert.match(
+    refused,
+    /the backup was not made: .* cannot be written.*code: home_unwritable.*next: svc backup create --to/s,
+  )
+  assert.match(made, `to ${elsewhere}/x.tar`)
+  const files = readdirSync(elsewhere).flatMap(name => (name.endsWith('.tar') ? join(elsewhere, name) : []))
+  assert.is(files.length, 2)
+  for (const file of files) {
+    const verified = spawnSync(process.execPath, [program, 'backup', 'verify', file], { env: at.env })
+    assert.is(verified.status, 0, String(verified.stderr))
+  }
+})
+
+test('a read-only view of a home is not backed up while a daemon that it cannot reach writes to it', ({ at }) => {
+  const view = join(at.folder, 'view')
+  mkdirSync(view)
+  const { stdout } = inMount(
+    at,
+    `$SVC daemon start && mount --bind "$SVC_HOME" ${view} && mount -o remount,ro,bind ${view} && mount --bind /dev/null ${view}/daemon.json && mount --bind /dev/null ${view}/daemon.sock && {
+    SVC_HOME=${view} $SVC backup create --to ${at.folder}/x.tar; $SVC daemon stop; SVC_HOME=${view} $SVC backup create --to ${at.folder}/x.tar; } 2>&1`,
+  )
+  assert.match(stdout, /code: daemon_unreachable.*daemon stopped.*backed up/s)
+})
+
 readOnly.run()

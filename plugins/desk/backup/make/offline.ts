@@ -21,7 +21,10 @@ export interface OfflineOptions {
   readonly clock: Clock
 }
 
-/** Runs `use` on the home of a stopped daemon, under its lock. @throws Fault `home_not_found`, `daemon_already_running` */
+/**
+ * Runs `use` on the home of a stopped daemon, under its lock. The lock of the folder needs no write, and excludes a daemon that uses
+ * the same folder through a writable mount. @throws Fault `home_not_found`, `daemon_already_running`, `lock_failed`
+ */
 export async function withOfflineMaterial<T>(
   options: OfflineOptions,
   use: (material: Material) => Promise<T>,
@@ -31,6 +34,11 @@ export async function withOfflineMaterial<T>(
     throw new Fault('home_not_found', 404, `there is no database in ${home}`, { next: command('daemon start') })
   const lock = await acquireLock(home, clock)
   try {
+    // Where locks do not reach, the owner is the one that wrote its name into the home last.
+    if (lock.weakness !== undefined && !(await isWritable(home))) {
+      const text = `${home} cannot be written, and no lock excludes a daemon that uses it elsewhere: ${lock.weakness}`
+      throw new Fault('lock_failed', 500, text, { next: 'make the backup where the home can be written' })
+    }
     return await withLockedMaterial(options, use)
   } finally {
     await lock.release()
@@ -76,21 +84,37 @@ const SUFFIXES = ['', '-wal', '-mark', '-journal']
 /** Free bytes that opening the copy may need beyond twice its size. */
 const SPARE_BYTES = 2 ** 20
 
-/** Where the database is copied: in the home, or beside the backup if the disk of the home is full. @throws Fault `disk_full` */
+/** Where the database is copied: in the home, or beside the backup if the home cannot be written or its disk is full. */
 async function stagingPrefix(home: string, output: string): Promise<string> {
   const sizes = await Promise.all(SUFFIXES.map(suffix => sizeOf(path.join(home, `svc.db${suffix}`))))
   const needed = 2 * sizes.reduce((sum, size) => sum + size, 0) + SPARE_BYTES
-  const cache = path.join(home, 'cache')
-  if ((await freeIn(home)) >= needed) {
+  const lacks = async (folder: string) => {
+    if (!(await isWritable(folder))) return 'cannot be written'
+    return (await freeIn(folder)) < needed ? `has less than ${Math.ceil(needed / 2 ** 20)} MiB free` : undefined
+  }
+  const atHome = await lacks(home)
+  if (atHome === undefined) {
+    const cache = path.join(home, 'cache')
     await fs.mkdir(cache, { recursive: true, mode: 0o700 })
     return path.join(cache, 'backup-')
   }
   const isFolder = (await fs.stat(output).catch(() => undefined))?.isDirectory()
   const beside = isFolder ? output : path.dirname(output)
-  if ((await freeIn(beside)) >= needed) return path.join(beside, STAGED)
-  const text = `the backup was not made: neither ${home} nor ${beside} has ${Math.ceil(needed / 2 ** 20)} MiB free for a copy of the database`
-  throw new Fault('disk_full', 507, text, { next: command('backup create', '--to', placeholder('folder')) })
+  const there = await lacks(beside)
+  if (there === undefined) return path.join(beside, STAGED)
+  const why = [...new Set([`${home} ${atHome}`, `${beside} ${there}`])].join(', and ')
+  const text = `the backup was not made: a copy of the database is needed, and ${why}`
+  const next = command('backup create', '--to', placeholder('folder'))
+  if (atHome.startsWith('has') || there.startsWith('has')) throw new Fault('disk_full', 507, text, { next })
+  throw new Fault('home_unwritable', 500, text, { next })
 }
+
+/** False also for a read-only file system and for a missing folder. */
+const isWritable = (folder: string): Promise<boolean> =>
+  fs.access(folder, fs.constants.W_OK).then(
+    () => true,
+    () => false,
+  )
 
 const sizeOf = async (file: string): Promise<number> => (await fs.stat(file).catch(() => undefined))?.size ?? 0
 
