@@ -96,7 +96,7 @@ async function decodeInvocation(entry: RouteCommand, invocation: Invocation, wor
   const put = async (parameter: Parameter, value: Typed, label: string) => {
     if (value !== undefined) {
       const read = decodeValue(parameter, value, label, io.cwd)
-      const decoded = takesId(parameter, entry) ? await workspaceId(String(read), client) : read
+      const decoded = takesId(parameter, entry) ? await workspaceId(String(read), client, io.env) : read
       if (parameter.in === 'body') {
         if (parameter.name in short) throw usageFault(`give either ${label} or a short form of it, not both`)
         values.body[parameter.name] = decoded

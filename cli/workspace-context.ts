@@ -34,11 +34,16 @@ export async function currentWorkspace(
 }
 
 /**
- * The ID of a workspace, for requests that accept no name or path. The list includes workspaces whose folder is gone; the daemon
- * checks other references.
+ * The ID of a workspace, for requests that accept no name or path. In a session its own workspace comes first: an agent may see no
+ * other. The list includes workspaces whose folder is gone; the daemon checks other references.
  */
-export async function workspaceId(reference: string, client: Asks): Promise<string> {
+export async function workspaceId(reference: string, client: Asks, env: Io['env']): Promise<string> {
   if (/^ws_[0-9a-f]{16}$/.test(reference)) return reference
+  const own = await ofSession(env.SVC_SESSION_ID, client)
+  if (own !== undefined) {
+    const about = pick(await client.request('GET', `/api/workspaces/${own}`), 'workspace')
+    if ([pick(about, 'name'), pick(about, 'root_dir')].includes(reference)) return own
+  }
   const rows = pick(await client.request('GET', '/api/workspaces'), 'workspaces')
   const found = (Array.isArray(rows) ? rows : []).filter(row =>
     ['id', 'name', 'root_dir'].some(member => pick(row, member) === reference),

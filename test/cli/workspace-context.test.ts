@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { CliFault } from '../../cli/fault.js'
-import { currentWorkspace, workspaceReference } from '../../cli/workspace-context.js'
+import { currentWorkspace, workspaceId, workspaceReference } from '../../cli/workspace-context.js'
 
 const test = suite<{ folder: string }>('workspace context')
 test.before.each(context => {
@@ -45,6 +45,24 @@ test('the workspace comes from SVC_WORKSPACE, then the current session, then the
   const { asked: requests, client } = world(folder)
   await currentWorkspace({ env: { SVC_WORKSPACE: 'app' }, cwd: folder }, client)
   assert.equal(requests, [])
+})
+
+test('a name or path in a session is that of its own workspace first: an agent may not list the others', async ({
+  folder,
+}) => {
+  const { client } = world(folder)
+  const refused = new CliFault('identity_unauthorized', 'an agent may not call GET /api/workspaces')
+  const agent = {
+    request: async (method: string, path: string) => {
+      if (path === '/api/workspaces') throw refused
+      if (path === '/api/workspaces/ws_session') return { workspace: { name: 'app', root_dir: folder } }
+      return client.request(method, path)
+    },
+  }
+  const env = { SVC_SESSION_ID: 'ses_1' }
+  for (const reference of ['app', folder]) assert.is(await workspaceId(reference, agent, env), 'ws_session')
+  const other = await workspaceId('other', agent, env).catch(error => error)
+  assert.is(other, refused)
 })
 
 test.run()

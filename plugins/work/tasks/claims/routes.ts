@@ -63,7 +63,9 @@ export const claimRoutes = [
           { of: 'lease.lease_until~time', header: 'Lease expires' },
           { of: 'coordination_channel.id', header: 'Channel' },
         ]),
-        done: 'no run to claim. --scope workspace looks in the workspace of the session, --scope global at global tasks',
+        done:
+          'no run to claim: none is queued, or it waits, or another session holds it. --scope workspace looks in the workspace of ' +
+          'the session, --scope global at global tasks',
       }),
       tool('task_run_claim_next', WORKING, {
         description:
