@@ -55,6 +55,8 @@ export type Undo =
       readonly request: (change: ChangeSeen) => ChangeRequest | string
       /** The state after the change according to its reply; default: the state is read again. */
       readonly after?: (reply: unknown, change: Pick<ChangeSeen, 'body' | 'before'>) => unknown
+      /** The event that the request causes if it changes the state, which is `before` until then. Nothing is read before the request. */
+      readonly event?: { readonly name: string; readonly before: unknown }
       /** Path of the compared part of a state; default: the whole state. */
       readonly of?: string
       /** Members, or dotted paths of such, that are compared to detect later changes; default: all except times. */
@@ -77,6 +79,7 @@ export const UndoKind: AnnotationKind<Undo> = {
       reads: v.function(),
       request: v.function(),
       after: v.exactOptional(v.function()),
+      event: v.exactOptional(v.strictObject({ name: text, before: v.unknown() })),
       of: v.exactOptional(text),
       compares: v.exactOptional(v.array(text)),
     }),

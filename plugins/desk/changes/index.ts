@@ -1,6 +1,6 @@
 import { cli, columnsOf, describe, runsCode, show, throws, withTable } from '../../../kernel/kit/annotations/index.js'
 import { collectionOf } from '../../../kernel/kit/collection.js'
-import { definePlugin, ok, routeOf } from '../../../kernel/plugin.js'
+import { definePlugin, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
 import {
   ChangeReply,
   ListChangesQuery,
@@ -11,6 +11,7 @@ import {
   UndoBody,
   UndoReply,
 } from '../../../schemas/daemon/changes.js'
+import { Events } from '../../platform/events/api.js'
 import { ChangeErrors, Changes } from './api.js'
 import { needs } from './needs.js'
 import type { ChangesService } from './service.js'
@@ -18,6 +19,7 @@ import { migrations } from './tables.js'
 
 const about = describe('Changes')
 const route = routeOf<ChangesService>(about)
+const { tap } = surfaceOf<ChangesService>()
 const id = { name: 'id', optional: true, default: 'last', summary: 'a change; default: the newest' } as const
 const shown = [
   { of: 'id', header: 'Change' },
@@ -55,6 +57,13 @@ export default definePlugin({
     handled: (service, handled) => service.handled(handled),
     written: (service, t, written) => service.written(t, written),
   },
+  taps: [
+    tap(
+      Events,
+      events => events.written,
+      service => (_, event) => service.onEvent(event),
+    ),
+  ],
   routes: [
     route({
       method: 'POST',

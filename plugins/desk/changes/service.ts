@@ -72,6 +72,8 @@ interface Pending {
   /** The route, for a record: its change is stored in the transaction that writes it. */
   readonly route?: Route
   isStored?: boolean
+  /** Whether the event of the way was written. */
+  isTold?: boolean
 }
 
 /** The data for an undo, or the reason why the change cannot be undone. */
@@ -113,12 +115,15 @@ export class ChangesService implements ChangesApi {
     if (typeof undoes === 'string') this.#backs.set(id, undoes)
     const digest = incoming.headers[PLAN_HEADER]
     const way = annotationOf(route, UndoKind)
-    const isRead = way !== undefined && way.by !== 'never' && way.by !== 'record'
+    const told = toldOf(way)
+    const isRead = way !== undefined && way.by !== 'never' && way.by !== 'record' && !told
     if (digest === undefined && !isRead) {
-      if (way?.by === 'record')
+      if (way?.by === 'record' || told)
         incoming.callBy(<T>(handle: () => T, { params, body }: Asked): T => {
           const request = { path: filled(route.path, params), params, query: '', body }
-          this.#remember(id, { request, reads: request.path, before: undefined, way, route })
+          if (way?.by === 'record') this.#remember(id, { request, reads: request.path, before: undefined, way, route })
+          else if (way?.by === 'custom')
+            this.#remember(id, { request, reads: way.reads(request).join('\n'), before: told?.before, way })
           return handle()
         })
       return
@@ -167,6 +172,12 @@ export class ChangesService implements ChangesApi {
     const outcome = this.#compared(pending, route, request.params, undefined, after)
     if (outcome)
       this.#store(this.kernel.db.within(t), { id, actor, route, params: request.params, body: undefined }, outcome)
+  }
+
+  /** An event was appended: the request that caused it may have told of its change. */
+  onEvent({ name, cause }: StoredEvent): undefined {
+    const pending = cause === undefined ? undefined : this.#pending.get(cause)
+    if (pending && toldOf(pending.way)?.name === name) pending.isTold = true
   }
 
   /** Bounded, because a request that ends without a reply is never removed. */
@@ -224,8 +235,8 @@ export class ChangesService implements ChangesApi {
 
   /** The entry of a change; undefined if the state did not change. */
   async #outcome(pending: Pending, route: Route, params: Asking['params'], reply: unknown, actor: Actor) {
-    if (pending.isStored) return undefined
     const { way, reads } = pending
+    if (pending.isStored || (toldOf(way) && !pending.isTold)) return undefined
     const isKnown = way.by === 'record' || reads === undefined
     const after = isKnown ? pending.after : (stateInReply(way, pending, reply) ?? (await this.#get(reads, actor)).state)
     return this.#compared(pending, route, params, reply, after)
@@ -515,6 +526,9 @@ function stateInReply(way: Undo, { request: { body }, before }: Pending, reply: 
   const names = Object.keys(Object(body))
   return names.every(name => Object(state)[name] !== undefined) ? reply : undefined
 }
+
+/** The event that shows whether a request changed something; undefined for a way that compares states. */
+const toldOf = (way: Undo | undefined) => (way?.by === 'custom' ? way.event : undefined)
 
 /** Code and message of an error reply. */
 function errorIn(body: string): string {

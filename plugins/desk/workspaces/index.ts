@@ -43,7 +43,7 @@ const around = (state: unknown): string | undefined => Object(Object(state).work
 const pathIn = (body: unknown): string => Object(body).path
 
 /** Undo of a registration: deletes the workspace. Only an absolute path can register one. */
-const ofRegistration: Undo = {
+const ofRegistration: Extract<Undo, { by: 'custom' }> = {
   by: 'custom',
   reads: ({ body }) => {
     const at = path.isAbsolute(pathIn(body)) ? pathIn(body) : '/'
@@ -55,6 +55,9 @@ const ofRegistration: Undo = {
   },
   request: ({ after }) => ({ method: 'DELETE', path: `/api/workspaces/${around(after)}` }),
 }
+
+/** A path that is resolved is registered if no root is around it. */
+const ofResolution: Undo = { ...ofRegistration, event: { name: WorkspaceCreated.name, before: { workspaces: [] } } }
 
 const workspace = collectionOf<WorkspacesService>(about)({
   path: '/api/workspaces',
@@ -118,7 +121,9 @@ export default definePlugin({
       method: 'POST',
       path: '/api/workspaces/resolve',
       summary: 'Resolve the workspace of a path; register one if there is none',
-      with: [undo(ofRegistration), throws(...REFERENCE_ERRORS, ...invalid)],
+      // A registration is an event of the audit.
+      audited: false,
+      with: [undo(ofResolution), throws(...REFERENCE_ERRORS, ...invalid)],
       body: ResolveWorkspaceBody,
       replies: { 200: WorkspaceReply },
       handle: async (service, { body, actor }) => ok({ workspace: toWire(await service.resolve(body.path, actor)) }),
@@ -127,6 +132,7 @@ export default definePlugin({
       method: 'POST',
       path: '/api/workspaces/place',
       summary: 'Choose the workspace of a command that runs in a folder; register its project if there is none',
+      audited: false,
       with: [undo(ofRegistration), throws(WorkspaceErrors.workspace_too_wide, ...REFERENCE_ERRORS, ...invalid)],
       body: ResolveWorkspaceBody,
       replies: { 200: PlaceWorkspaceReply },

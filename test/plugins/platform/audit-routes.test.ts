@@ -1,3 +1,5 @@
+import { mkdir } from 'node:fs/promises'
+import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { audit, auth, inTree, trust } from '../../../plugins/index.js'
@@ -72,6 +74,8 @@ POST /api/tools/search
 POST /api/tools/{id}/invoke
 POST /api/webhooks/global/{endpoint}
 POST /api/webhooks/workspaces/{workspace_id}/{endpoint}
+POST /api/workspaces/place
+POST /api/workspaces/resolve
 POST /api/workspaces/{workspace_id}/automation/suggestions
 POST /api/workspaces/{workspace_id}/sessions/{session_id}/attach
 POST /api/workspaces/{workspace_id}/sessions/{session_id}/attachments
@@ -101,6 +105,25 @@ test('every changing route leaves an entry, except the listed ones', () => {
   const unaudited = routes.filter(({ audited }) => audited === false)
   assert.equal(unaudited.map(({ method, path }) => `${method} ${path}`).sort(), UNAUDITED.trim().split('\n').sort())
   for (const { method, path } of unaudited) assert.is.not(method, 'GET', path)
+})
+
+test('a path that is resolved leaves an entry if it is registered, and none if it is found', async () => {
+  const world = await openWorld({ plugins: [audit] })
+  try {
+    const entries = async () => (await world.kernel.request('GET', '/api/audit')).body.entries as AuditEntry[]
+    for (const verb of ['resolve', 'place']) {
+      const url = `/api/workspaces/${verb}`
+      const folder = path.join(path.dirname(world.root), `entry-of-${verb}`)
+      await mkdir(folder)
+      const { id } = (await world.kernel.request('POST', url, { path: folder })).body.workspace
+      const [newest] = await entries()
+      assert.equal([newest?.action, newest?.subject, newest?.request], ['workspace.created', id, `POST ${url}`])
+      assert.is((await world.kernel.request('POST', url, { path: folder })).body.workspace.id, id)
+      assert.is((await entries())[0]?.seq, newest?.seq)
+    }
+  } finally {
+    await world.close()
+  }
 })
 
 test('trust, agents, keys, tokens and stops leave entries with their subject, and a prompt leaves none', async () => {

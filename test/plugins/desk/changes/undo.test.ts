@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -313,6 +313,40 @@ test('a workspace that a path registered is deleted by an undo; one that was fou
       assert.equal(await roots(), before)
     }
     assert.is((await count()) - none, 4, 'two registrations and their undos')
+  })
+})
+
+test('only the request that registered a folder can be undone by its deletion', async () => {
+  await inWorld(async (world, act) => {
+    const [first, second] = ['undo-first', 'undo-second'].map(name => path.join(path.dirname(world.root), name))
+    mkdirSync(first as string)
+    const resolve = async (path: unknown) => (await act('POST', '/api/workspaces/resolve', { path })).workspace
+    const made = async () => (await act('GET', '/api/changes')).changes.map((one: Reply) => one.request)
+    const before = await made()
+    const found = await Promise.all([1, 2, 3].map(() => resolve(first)))
+    assert.is(new Set(found.map(({ id }) => id)).size, 1)
+    assert.equal(await made(), ['POST /api/workspaces/resolve', ...before], 'one of three at once registered it')
+    renameSync(first as string, second as string)
+    assert.is((await resolve(second)).id, found[0].id, 'the workspace of a moved folder is kept')
+    assert.equal(await made(), ['POST /api/workspaces/resolve', ...before])
+    const refused = await world.kernel.request('POST', '/api/changes/last/undo', {})
+    assert.is(refused.body.code, 'undo_outdated')
+  })
+})
+
+test('a registration that was planned can be undone', async () => {
+  await inWorld(async (world, act) => {
+    const folder = path.join(path.dirname(world.root), 'undo-planned')
+    mkdirSync(folder)
+    const request = { method: 'POST', path: '/api/workspaces/resolve', body: { path: folder } }
+    const { plan } = await act('POST', '/api/changes/plan', request)
+    assert.equal(plan.changes_nothing, false)
+    const headers = { 'svc-plan': plan.digest }
+    const apply = () => world.kernel.kernel.inject({ method: 'POST', url: request.path, headers, body: request.body })
+    const { id } = JSON.parse((await apply()).body).workspace
+    assert.is((await apply()).status, 409, 'the plan holds once')
+    await act('POST', '/api/changes/last/undo', {})
+    assert.is((await world.kernel.request('GET', `/api/workspaces/${id}`)).status, 404)
   })
 })
 
