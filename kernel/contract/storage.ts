@@ -21,6 +21,8 @@ export interface Tx extends Reads {
 
 /** The database for one owner. */
 export interface Db extends Reads {
+  /** Number of transactions begun since the start: as long as it is the same and none runs, no row has changed. */
+  readonly transactions: number
   /**
    * Runs a synchronous callback atomically; resolves with its result when the transaction, and everything it could see, is on the
    * disk. A throw rolls back and rejects with that error; a callback that returns a promise is rolled back (`tx_async`). After a

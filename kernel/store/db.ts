@@ -207,6 +207,10 @@ class TxHandle extends Access implements Tx {
 
 /** The database for one owner; without an owner, for the kernel. */
 export class DbHandle extends Access implements Db {
+  get transactions(): number {
+    return this.core.transactions
+  }
+
   tx<T>(fn: (t: Tx) => T): Promise<T> {
     for (const { owners, over } of this.core.holds)
       if (owners.has(this.owner?.name ?? '')) return over.then(() => this.tx(fn))

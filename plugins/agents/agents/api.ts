@@ -128,7 +128,10 @@ export async function parseAgent(
   return { spec: { ...fields, prompt }, leftOut }
 }
 
-/** Contributes past and present activity of agents in a workspace, for the catalog. */
+/**
+ * Contributes past and present activity of agents in a workspace, for the catalog. A result is never changed: the same object means
+ * the same activity.
+ */
 export interface ActivitySource {
   /** Names of working agents. */
   readonly active: (workspaceId: string) => ReadonlySet<string>

@@ -11,6 +11,7 @@ const paging = new Paging({ place: v.string(), invalid: AgentErrors.agent_cursor
 /** One page of the catalog by name, with the totals after filtering. */
 export interface CatalogPage {
   readonly rows: readonly Listed[]
+  readonly names: readonly string[]
   readonly facets: AgentFacets
   readonly page: Omit<Cut<Listed>, 'rows'> & { readonly limit: number; readonly total: number }
 }
@@ -50,6 +51,7 @@ export function catalogPage(
   const busy = active === undefined || active.size === 0 ? 0 : left.filter(isActive).length
   return {
     rows,
+    names: rows.map(({ definition }) => definition.name),
     facets: {
       total: left.length,
       active: busy,

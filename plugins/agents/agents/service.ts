@@ -3,6 +3,7 @@ import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type Actor, type Batch, type Fault, JsonText, messageOf } from '../../../kernel/plugin.js'
 import type {
   Agent,
+  AgentActivity,
   AgentCatalogQuery,
   AgentCatalogReply,
   ListAgentsReply,
@@ -20,14 +21,14 @@ import {
   type LaunchPlan,
   points,
 } from './api.js'
-import { catalogPage } from './catalog.js'
+import { type CatalogPage, catalogPage } from './catalog.js'
 import { brokenItems, partlyItems } from './checks.js'
 import type { AgentSpec } from './definition/agent-kind.js'
 import type { FolderIndex } from './definition/folder-index.js'
 import { AGENT_NAME } from './definition/frontmatter.js'
 import { PackagedAgents } from './definition/packaged.js'
 import { AgentSources, general } from './definition/sources.js'
-import type { Broken } from './definition/view.js'
+import type { Broken, Listing } from './definition/view.js'
 import { AgentEditing } from './editing.js'
 import { invalid, notFound } from './faults.js'
 import { planOf } from './launch-plan.js'
@@ -51,7 +52,23 @@ const DIAGNOSTICS_SHOWN = 100
 
 const NO_SESSIONS = { active: 0, failed: 0, total: 0, runtime_seconds: 0 }
 
-type Entry = JsonText<AgentCatalogReply['agents'][number]>
+/** Pages of one listing that are kept as text. */
+const MOST_PAGES = 8
+
+/** A page of the catalog, encoded once for all readers. */
+interface CatalogTexts extends Pick<AgentCatalogReply, 'page' | 'sessions_available'> {
+  readonly agents: JsonText<AgentCatalogReply['agents']>
+  readonly facets: JsonText<AgentCatalogReply['facets']>
+}
+
+/** A page with everything that it was made from, besides the listing and the query. */
+interface Page {
+  readonly active: ReadonlySet<string> | undefined
+  readonly found: CatalogPage
+  readonly resolve: Resolver
+  readonly counts: ReadonlyMap<string, AgentActivity> | undefined
+  readonly reply: CatalogTexts
+}
 
 /** Agent definitions: files, records and built-in ones. */
 export class AgentsService implements AgentsApi {
@@ -61,6 +78,7 @@ export class AgentsService implements AgentsApi {
   readonly #wire: WireCache
   readonly #mode: ModeChange
   readonly packaged = new PackagedAgents()
+  readonly #pages = new WeakMap<Listing, Map<string, Page>>()
   #resolver: { readonly of: unknown; readonly at: number; readonly resolver: Promise<Resolver> } | undefined
 
   constructor(private readonly kernel: K) {
@@ -161,26 +179,33 @@ export class AgentsService implements AgentsApi {
     }
   }
 
-  async catalog(
-    query: AgentCatalogQuery,
-    actor: Actor,
-  ): Promise<Omit<AgentCatalogReply, 'agents'> & { agents: Entry[] }> {
+  async catalog(query: AgentCatalogQuery, actor: Actor): Promise<CatalogTexts> {
     const workspace = await this.kernel.needs.workspaces.find(query.workspace)
     const [listing, resolve] = await Promise.all([this.#sources.view(workspace).listing(), this.#lateResolver()])
     const active = this.#activity(source => source.active(workspace.id))
-    const { rows, facets, page } = catalogPage(listing, query, { workspaceId: workspace.id, actor, active })
-    const names = rows.map(({ definition }) => definition.name)
-    const counts = this.#activity(source => source.counts(workspace.id, names))
-    return {
-      agents: rows.map(({ definition }) => {
-        const agent = this.#wire.text(definition, resolve(definition))
-        const sessions = counts && JSON.stringify(counts.get(definition.name) ?? NO_SESSIONS)
-        return new JsonText(`{"agent":${agent}${sessions === undefined ? '' : `,"sessions":${sessions}`}}`)
-      }),
-      facets,
-      page,
+    const { id } = workspace
+    const key = JSON.stringify([id, actor.kind, actor.id, { ...query, workspace: undefined }])
+    const pages = this.#pages.get(listing) ?? new Map<string, Page>()
+    this.#pages.set(listing, pages)
+    const known = pages.get(key)
+    const found =
+      known?.active === active && known ? known.found : catalogPage(listing, query, { workspaceId: id, actor, active })
+    const counts = this.#activity(source => source.counts(id, found.names))
+    if (known?.found === found && known.resolve === resolve && known.counts === counts) return known.reply
+    const entries = found.rows.map(({ definition }) => {
+      const agent = this.#wire.text(definition, resolve(definition))
+      const sessions = counts && JSON.stringify(counts.get(definition.name) ?? NO_SESSIONS)
+      return `{"agent":${agent}${sessions === undefined ? '' : `,"sessions":${sessions}`}}`
+    })
+    const reply = {
+      agents: new JsonText<AgentCatalogReply['agents']>(`[${entries.join(',')}]`),
+      facets: new JsonText<AgentCatalogReply['facets']>(JSON.stringify(found.facets)),
+      page: found.page,
       sessions_available: active !== undefined && counts !== undefined,
     }
+    if (pages.size >= MOST_PAGES) pages.clear()
+    pages.set(key, { active, found, resolve, counts, reply })
+    return reply
   }
 
   /** The doctor's items: invalid definition files in the home and all workspaces, and a changed default mode. */

@@ -13,7 +13,6 @@ import {
   type Awaitable,
   type Handled,
   type Identified,
-  iso,
   KernelErrors,
   type Route,
   type StoredRecord,
@@ -36,7 +35,7 @@ import {
 import { at, differences, lasting, pick, pickPaths, shaped, withNulls } from './members.js'
 import type { K } from './needs.js'
 import { filled, listOf, neighbourOf, RouteTable } from './routes-table.js'
-import { type ChangeRow, changes } from './tables.js'
+import { type ChangeRow, changes, toWire } from './tables.js'
 
 /** Header that makes a request fail unless its plan still applies. */
 const PLAN_HEADER = 'svc-plan'
@@ -592,19 +591,4 @@ function guess(state: unknown, body: unknown): string {
 function digestOf(method: string, path: string, body: unknown, state: unknown): string {
   const text = canonicalJson([method, path, body ?? null, lasting(state ?? null)])
   return createHash('sha256').update(text).digest('hex').slice(0, 32)
-}
-
-function toWire(row: ChangeRow): ControlChange {
-  const { id, action, subject, method, path, actor_kind: kind, state, reason, undone_by } = row
-  return {
-    id,
-    at: iso(row.at),
-    action,
-    subject,
-    request: `${method} ${path}`,
-    actor: { kind, id: row.actor_id },
-    state,
-    ...(reason !== undefined && { reason }),
-    ...(undone_by !== undefined && { undone_by }),
-  }
 }

@@ -1,6 +1,6 @@
 import { column, type RowOf, table } from '../../../kernel/kit/table.js'
-import type { Migration } from '../../../kernel/plugin.js'
-import type { ChangeState } from '../../../schemas/daemon/changes.js'
+import { iso, type Migration } from '../../../kernel/plugin.js'
+import type { ChangeState, ControlChange } from '../../../schemas/daemon/changes.js'
 
 /** Tables of the plugin. Append only: released migrations never change. */
 export const migrations: readonly Migration[] = [
@@ -39,3 +39,19 @@ export const changes = table('changes_change', {
   back: column.text().optional(),
 })
 export type ChangeRow = RowOf<typeof changes>
+
+/** A change as its routes show it. */
+export function toWire(row: ChangeRow): ControlChange {
+  const { id, action, subject, method, path, actor_kind: kind, state, reason, undone_by } = row
+  return {
+    id,
+    at: iso(row.at),
+    action,
+    subject,
+    request: `${method} ${path}`,
+    actor: { kind, id: row.actor_id },
+    state,
+    ...(reason !== undefined && { reason }),
+    ...(undone_by !== undefined && { undone_by }),
+  }
+}

@@ -10,8 +10,14 @@ import type { K } from './needs.js'
 import { advice, ancestorsOf, canonicalPath, checkAbsolute, checkText, directoryAt, isDirectory } from './paths.js'
 import { type StoredWorkspace, workspaces } from './table.js'
 
+/** Most folders of which is known which workspace has its root there. */
+const MAX_ROOTS = 1024
+
 /** Finds workspaces by reference: id, then unique name, then absolute path. */
 export class WorkspaceFinder {
+  readonly #roots = new Map<string, StoredWorkspace | null>()
+  #transactions = -1
+
   constructor(
     private readonly kernel: Pick<K, 'db' | 'clock' | 'needs'>,
     private readonly homes: Homes,
@@ -121,10 +127,21 @@ export class WorkspaceFinder {
     return workspaces.get(this.kernel.db, { rootDir })
   }
 
+  /** As {@link #at}, outside of transactions: kept until the next one begins. */
+  #known(rootDir: string): StoredWorkspace | undefined {
+    const { transactions } = this.kernel.db
+    if (transactions !== this.#transactions || this.#roots.size >= MAX_ROOTS) this.#roots.clear()
+    this.#transactions = transactions
+    const known = this.#roots.get(rootDir)
+    const found = known === undefined ? (this.#at(rootDir) ?? null) : known
+    this.#roots.set(rootDir, found)
+    return found ?? undefined
+  }
+
   /** The workspace with the nearest root around a path; with `chosen`, only workspaces that a person registered. */
   #nearest(wanted: string, chosen = false): StoredWorkspace | undefined {
     for (const folder of ancestorsOf(wanted)) {
-      const found = folder === wanted || !this.homes.isAbove(folder) ? this.#at(folder) : undefined
+      const found = folder === wanted || !this.homes.isAbove(folder) ? this.#known(folder) : undefined
       if (found && (found.isChosen || !chosen)) return found
     }
     return undefined

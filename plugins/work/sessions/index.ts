@@ -27,7 +27,6 @@ import {
   WakeSources,
 } from './api.js'
 import { sessionSecrets } from './context.js'
-import { activityOf } from './lifecycle/activity.js'
 import { guardUndo, guardWorkspace } from './lifecycle/catalog.js'
 import { checkSessions, statusMembers } from './lifecycle/status.js'
 import { needs } from './needs.js'
@@ -92,7 +91,7 @@ export default definePlugin({
         run: () => checkSessions(service.context, service.open.all),
       },
     ]),
-    contribute(AgentActivities, service => [activityOf(service.context.kernel.db, service.context.kernel.clock)]),
+    contribute(AgentActivities, service => [service.activity]),
     contribute(WorkspaceDetailMembers, service => [
       {
         member: 'sessions' as const,

@@ -28,6 +28,7 @@ import { finishedSessions } from './attention/attention.js'
 import type { SessionsContext } from './context.js'
 import { noteHookRun } from './journal/telling.js'
 import { usesOf } from './journal/uses.js'
+import { activityOf } from './lifecycle/activity.js'
 import { agentFor, createSession, emptyTrash } from './lifecycle/catalog.js'
 import { Endings } from './lifecycle/ending.js'
 import { HealthNews } from './lifecycle/health-news.js'
@@ -56,6 +57,7 @@ export class SessionsService implements SessionsApi {
   readonly healthUpdated
   readonly uses
   readonly past: SessionPast
+  readonly activity
   readonly context: SessionsContext
   readonly prompting: Prompting
   readonly worktrees: SessionsApi['worktrees']
@@ -69,6 +71,7 @@ export class SessionsService implements SessionsApi {
 
   constructor(private readonly kernel: K) {
     const own = kernel.hooks.of(points)
+    this.activity = activityOf(kernel.db, kernel.clock)
     this.stopped = own.stopped
     this.permission = own.permission
     this.creating = own.creating

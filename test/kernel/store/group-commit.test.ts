@@ -66,6 +66,20 @@ test('transactions of one turn share one sync, and durable() waits for open ones
     assert.is(store.status().syncs - syncs, 1)
   }))
 
+test('the number of transactions tells whether a row may have changed', () =>
+  withStore(async store => {
+    const db = store.db.bind({ name: 'other', tables: 'other' })
+    const before = db.transactions
+    store.db.rows('SELECT id FROM kernel_row')
+    await db.durable()
+    assert.is(db.transactions, before)
+    await writeThree(store, 0)
+    assert.ok(db.transactions > before, 'also one of another owner')
+    const after = db.transactions
+    store.migrate('late', [{ id: '1', sql: 'CREATE TABLE late_row (id INTEGER)' }])
+    assert.ok(db.transactions > after)
+  }))
+
 test('a checkpoint and a migration in the same turn include the open commit', () =>
   inFolder(async folder => {
     const store = await openAt(folder)

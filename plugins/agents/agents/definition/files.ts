@@ -1,4 +1,4 @@
-import { lstatSync, statSync } from 'node:fs'
+import { type BigIntStats, lstatSync, statSync } from 'node:fs'
 import { lstat, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { readRegularFile } from '../../../../kernel/kit/read-file.js'
@@ -98,9 +98,14 @@ const isLink = (file: string) =>
  * @param isLocal whether the file is on a local disk, where a synchronous call takes less time than a trip through the thread pool
  */
 export async function stampOf(file: string, now: number, isLocal = false): Promise<string> {
-  const options = { bigint: true } as const
-  const { dev, ino, size, mtimeNs, ctimeNs, ctimeMs } = isLocal ? statSync(file, options) : await stat(file, options)
-  return now - Number(ctimeMs) > TICK_MS ? [dev, ino, size, mtimeNs, ctimeNs].join(':') : ''
+  return isLocal ? stampNow(file, now) : stampIn(await stat(file, { bigint: true }), now)
+}
+
+/** As {@link stampOf}, for a file on a local disk. */
+export const stampNow = (file: string, now: number): string => stampIn(statSync(file, { bigint: true }), now)
+
+function stampIn({ dev, ino, size, mtimeNs, ctimeNs, ctimeMs }: BigIntStats, now: number): string {
+  return now - Number(ctimeMs) > TICK_MS ? `${dev}:${ino}:${size}:${mtimeNs}:${ctimeNs}` : ''
 }
 
 /**

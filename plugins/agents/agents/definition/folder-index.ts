@@ -3,7 +3,16 @@ import { readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { type Clock, messageOf, turn } from '../../../../kernel/plugin.js'
 import { DefinitionError } from './definition.js'
-import { type AgentFolder, type Found, isNear, type Reading, readDefinition, stampOf } from './files.js'
+import {
+  type AgentFolder,
+  definitionFile,
+  type Found,
+  isNear,
+  type Reading,
+  readDefinition,
+  stampNow,
+  stampOf,
+} from './files.js'
 import type { Broken, Source } from './view.js'
 
 /** Maximum definitions of one folder; further ones are reported as a problem of the folder. */
@@ -94,7 +103,7 @@ export class FolderIndex implements Source {
 
   async #refresh(): Promise<void> {
     const added = await this.#lookAtNames()
-    await this.#readAll(added)
+    if (added.length > 0) await this.#readAll(added)
     if (this.#names.length <= CHECKED_AT_ONCE) return this.#readAll(this.#names)
     const began = this.clock.monotonic()
     if (this.#sweep || began < this.#sweepFrom) return
@@ -162,11 +171,25 @@ export class FolderIndex implements Source {
     let at = 0
     const work = async () => {
       while (at < names.length && !this.signal.aborted) {
-        await this.read(names[at++] as string)
+        const name = names[at++] as string
+        if (!this.#isUnchanged(name)) await this.read(name)
         if (at % READS_PER_TURN === 0) await turn()
       }
     }
     await Promise.all(Array.from({ length: Math.min(PARALLEL, names.length) }, work))
+  }
+
+  /** Whether a file on a local disk is as it was read. What an earlier look finds later is outdated, as after a {@link read}. */
+  #isUnchanged(name: string): boolean {
+    const stamp = this.#readings.get(name)?.stamp ?? ''
+    if (stamp === '' || !isNear(this.where)) return false
+    try {
+      if (stampNow(definitionFile(this.where.folder, name), this.clock.now()) !== stamp) return false
+    } catch {
+      return false
+    }
+    this.#kept.set(name, ++this.#looks)
+    return true
   }
 
   #keep(name: string, pass: number, reading: Reading | undefined): void {

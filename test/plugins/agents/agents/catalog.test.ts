@@ -2,9 +2,10 @@ import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { definePlugin, surfaceOf } from '../../../../kernel/plugin.js'
+import { type Clock, type Db, definePlugin, surfaceOf } from '../../../../kernel/plugin.js'
 import { AgentActivities } from '../../../../plugins/agents/agents/api.js'
 import sessions from '../../../../plugins/work/sessions/index.js'
+import { activityOf } from '../../../../plugins/work/sessions/lifecycle/activity.js'
 import { scene } from './agents-scene.js'
 
 // biome-ignore lint/suspicious/noExplicitAny: replies of any shape
@@ -73,6 +74,102 @@ test('sessions of an agent are counted as active until stopped', async () => {
   assert.equal(await counted('active'), [undefined, undefined, 0, 0])
   assert.equal(await counted('idle'), [0, 1, 0, 1])
   await s.end()
+})
+
+test('a page that is asked for again shows what changed since', async () => {
+  let busy: ReadonlySet<string> = new Set()
+  let counts = new Map([['coder', { active: 0, failed: 0, total: 1, runtime_seconds: 1 }]])
+  const { contribute } = surfaceOf<object>()
+  const known = definePlugin({ name: 'known', version: '1.0.0', service: async () => class {} }).surface({
+    registries: [contribute(AgentActivities, () => [{ active: () => busy, counts: () => counts }])],
+  })
+  const s = await scene({ plugins: [known] })
+  for (let i = 0; i < 3; i++) await s.write(s.homeAgents, `home-${i}`)
+  await s.write(s.own, 'coder', ['model: one', 'command: node agent.js'])
+  const page = async (query = '') => (await s.request('GET', `${catalog}${query}`)).body
+  const shown = async () => {
+    const { agents, facets } = await page()
+    assert.equal(await page(), { ...(await page()), agents, facets }, 'asked for twice')
+    const { agent, sessions } = agents[0]
+    return [agents.length, agent.model, sessions.total, facets.active]
+  }
+  assert.equal(await shown(), [5, 'one', 1, 0])
+  counts = new Map([['coder', { active: 1, failed: 0, total: 2, runtime_seconds: 2 }]])
+  assert.equal(await shown(), [5, 'one', 2, 0])
+  busy = new Set(['coder'])
+  assert.equal(await shown(), [5, 'one', 2, 1])
+  await s.write(s.own, 'coder', ['model: two', 'command: node agent.js'])
+  assert.equal(await shown(), [5, 'two', 2, 1])
+  await s.write(s.homeAgents, 'late')
+  assert.equal(await shown(), [6, 'two', 2, 1])
+  await rm(path.join(s.homeAgents, 'late'), { recursive: true })
+  assert.equal(await shown(), [5, 'two', 2, 1])
+  const limits = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+  for (const limit of [...limits, ...limits])
+    assert.is((await page(`&limit=${limit}`)).agents.length, Math.min(limit, 5))
+  for (const q of ['home', 'coder', 'home']) assert.is((await page(`&q=${q}`)).facets.total, q === 'home' ? 3 : 1)
+  await s.end()
+})
+
+test('counts of sessions are those of the last transaction, and time of an active one goes on', async () => {
+  const s = await scene({ plugins: [sessions] })
+  await s.write(s.own, 'coder', ['command: node agent.js'])
+  const counted = async () => {
+    const { agents, facets } = (await s.request('GET', catalog)).body
+    const { total, active } = agents[0].sessions
+    return [total, active, facets.active]
+  }
+  const body = { workspace: 'w', agent_name: 'coder' }
+  const at = `/api/workspaces/${s.workspaceId}/sessions`
+  assert.equal(
+    [await counted(), await counted()],
+    [
+      [0, 0, 0],
+      [0, 0, 0],
+    ],
+  )
+  for (const n of [1, 2]) {
+    const { id } = (await s.request('POST', '/api/sessions', body)).body.session
+    assert.equal(
+      [await counted(), await counted()],
+      [
+        [n, 1, 1],
+        [n, 1, 1],
+      ],
+    )
+    await s.request('POST', `${at}/${id}/stop`)
+    assert.equal(
+      [await counted(), await counted()],
+      [
+        [n, 0, 0],
+        [n, 0, 0],
+      ],
+    )
+  }
+  await s.end()
+})
+
+test('the time of a session is counted on as long as it is active', () => {
+  const clock = { now: () => now } as Clock
+  let [now, transactions, reads] = [10_000, 1, 0]
+  const row = { name: 'coder', total: 1, active: 1, failed: 0, last: 1000 }
+  const all = (sql: string) => (sql.includes('archived') ? [] : [{ ...row, ms: now + 0 * ++reads }])
+  const db = {
+    all,
+    get transactions() {
+      return transactions
+    },
+  } as unknown as Db
+  const { counts } = activityOf(db, clock)
+  const seconds = () => counts('ws', ['coder']).get('coder')?.runtime_seconds
+  assert.is(seconds(), 10)
+  now = 20_000
+  assert.is(seconds(), 20)
+  row.active = 0
+  assert.equal([seconds(), seconds(), reads], [20, 20, 3])
+  now = 30_000
+  transactions++
+  assert.is(seconds(), 30)
 })
 
 test('pages list every agent once during changes; a cursor belongs to its filter', async () => {
