@@ -10,13 +10,14 @@ export interface Matched {
 
 /** The routes that are currently served, found by method and path. */
 export class RouteTable {
-  #routes: readonly Route[] | undefined
+  /** Routes by method. */
+  readonly #routes = new Map<string, readonly Route[]>()
 
   constructor(private readonly kernel: Pick<K, 'collect'>) {}
 
   /** Discards the cached routes after they have changed. */
   renew(): void {
-    this.#routes = undefined
+    this.#routes.clear()
   }
 
   /** The route of a method at a path template. */
@@ -45,9 +46,11 @@ export class RouteTable {
     return undefined
   }
 
-  #of(method: string): Route[] {
-    this.#routes ??= this.kernel.collect(Collected.routes).map(({ entry }) => entry.route)
-    return this.#routes.filter(route => route.method === method)
+  #of(method: string): readonly Route[] {
+    const all = () => this.kernel.collect(Collected.routes).map(({ entry }) => entry.route)
+    const routes = this.#routes.get(method) ?? all().filter(route => route.method === method)
+    this.#routes.set(method, routes)
+    return routes
   }
 }
 

@@ -50,13 +50,12 @@ export function draftOf(config: Layered, changes: readonly ConfigChange[], overl
     const [from, to, will] = [valueIn(entry, before), valueIn(entry, after), layersOf(entry, after)]
     const mine = configLayers.indexOf(layer)
     const hiddenBy = will.find(({ layer, value }) => configLayers.indexOf(layer) > mine && says(entry, value, name))
-    const named = name === undefined ? {} : { name }
-    const hidden = hiddenBy ? { hiddenBy: hiddenBy.layer } : {}
+    const more = { ...(name !== undefined && { name }), ...(hiddenBy && { hiddenBy: hiddenBy.layer }) }
     const apply = isDeepStrictEqual(from, to) ? 'none' : entry.apply
-    return [{ path, ...named, before: from, after: to, apply, ...hidden }]
+    return [{ path, before: from, after: to, apply, ...more }]
   })
   const apply = STRICTER.findLast(one => planned.some(change => change.apply === one)) ?? 'none'
-  const [hash, desired] = [config.hashes(overlay).desired, config.hashOf(after)]
+  const [hash, desired] = [config.hashes(overlay).desired, config.hashOf(entry => valueIn(entry, after))]
   const draft = { text, plan: { changes: planned, apply, hash, desired } }
   if (overlay === undefined) drafts.set(changes, { document: source.document, draft })
   return draft

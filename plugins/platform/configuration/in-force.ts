@@ -12,6 +12,15 @@ export function textOf(value: unknown): string | undefined {
   return text
 }
 
+const orders = new WeakMap<readonly Setting[], readonly Setting[]>()
+
+/** Settings by path, sorted once for a list: each change asks for hashes of all values. */
+export function inOrder(known: readonly Setting[]): readonly Setting[] {
+  const order = orders.get(known) ?? [...known].sort((a, b) => (a.path < b.path ? -1 : 1))
+  orders.set(known, order)
+  return order
+}
+
 /** The values of all settings at the last comparison, to detect changes. */
 export class InForce {
   /** JSON by path. */

@@ -19,7 +19,7 @@ import { configProblems, stateOf } from './document.js'
 import { draftOf } from './draft.js'
 import { Follower } from './follower.js'
 import { Taps } from './in-effect.js'
-import { InForce, textOf } from './in-force.js'
+import { InForce, inOrder, textOf } from './in-force.js'
 import { explained, type Layer } from './layer.js'
 import { type ConfigText, layersOf, type OverlaidLayers, valueIn } from './layers.js'
 import type { K } from './needs.js'
@@ -122,16 +122,18 @@ export class ConfigurationService {
   hashes(overlay?: string): { readonly active: string; readonly desired: string } {
     const { layers } = this.#source
     if (overlay === undefined && this.#hashes?.layers === layers) return this.#hashes.values
-    const desired = this.hashOf(this.layers(overlay))
-    const isInForce = this.#waiting(overlay).length === 0
-    const values = { active: isInForce ? desired : this.#hash(entry => this.#get(entry, overlay)), desired }
-    if (overlay === undefined) this.#hashes = { layers, values }
-    return values
+    const overlaid = this.layers(overlay)
+    const desired = this.hashOf(entry => valueIn(entry, overlaid))
+    const active = this.#waiting(overlay).length > 0 ? this.hashOf(entry => this.#get(entry, overlay)) : desired
+    if (overlay === undefined) this.#hashes = { layers, values: { active, desired } }
+    return { active, desired }
   }
 
-  /** Hash of the values of these layers. */
-  hashOf(layers: OverlaidLayers): string {
-    return this.#hash(entry => valueIn(entry, layers))
+  /** Hash of the canonical JSON of all values by path. */
+  hashOf(value: (entry: Setting) => unknown): string {
+    const texts = inOrder(this.known).map(entry => [JSON.stringify(entry.path), textOf(value(entry))])
+    const members = texts.flatMap(([path, text]) => (text === undefined ? [] : [`${path}:${text}`]))
+    return `sha256:${createHash('sha256').update(`{${members.join()}}`).digest('hex')}`
   }
 
   /** @throws Fault `setting_unknown` */
@@ -188,7 +190,7 @@ export class ConfigurationService {
       const of = overlay === undefined ? 'file' : 'overlay'
       const will = rest.length > 0 ? was : { ...was, [of]: this.parse(text, layer.where, overlay !== undefined) }
       if (!dry) await this.#put(layer, before, text, { overlay, actor }, rest.length === 0)
-      return { was, will, desired: this.hashOf(will), rest }
+      return { was, will, desired: this.hashOf(entry => valueIn(entry, will)), rest }
     })
   }
 
@@ -236,13 +238,6 @@ export class ConfigurationService {
     change()
     if (this.hashes(id).active !== before) this.#generation++
     this.#taps.tell()
-  }
-
-  /** Of the canonical JSON of all values by path. */
-  #hash(value: (entry: Setting) => unknown): string {
-    const texts = this.known.map(entry => [JSON.stringify(entry.path), textOf(value(entry))])
-    const members = texts.flatMap(([path, text]) => (text === undefined ? [] : [`${path}:${text}`]))
-    return `sha256:${createHash('sha256').update(`{${members.sort().join()}}`).digest('hex')}`
   }
 
   #checkUnchanged({ overlay, ifGeneration, ifHash }: WriteOptions): void {
