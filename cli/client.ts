@@ -48,7 +48,7 @@ export class Client {
     method: string,
     path: string,
     body?: unknown,
-    options: { signal?: AbortSignal; waits?: boolean; headers?: Readonly<Record<string, string>> } = {},
+    options: { signal?: AbortSignal; waits?: boolean | string; headers?: Readonly<Record<string, string>> } = {},
   ): Promise<unknown> {
     const { signal = this.#options.signal, headers = {} } = options
     const call = { method, path, headers, body }
@@ -56,7 +56,8 @@ export class Client {
     const { progress } = this.#options
     const isRead = method === 'GET' || path.endsWith('/wait')
     const left = isRead ? undefined : 'the daemon completes what it has received'
-    return progress ? progress.during(options.waits ? '' : 'waiting for the daemon', work, left) : work()
+    const note = options.waits === true ? '' : options.waits || 'waiting for the daemon'
+    return progress ? progress.during(note, work, left) : work()
   }
 
   /**

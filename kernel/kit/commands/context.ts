@@ -57,13 +57,13 @@ export interface CommandClient {
   /**
    * @param path absolute path and query, already encoded
    * @param body sent as JSON; bytes unchanged, with the content type of `headers`. With an `accept` header the reply is its bytes
-   * @param options `waits`: the reply may take long by design, so no progress note is shown
+   * @param options `waits`: the reply may take long by design, so no progress note is shown, or this one
    */
   request(
     method: string,
     path: string,
     body?: unknown,
-    options?: { readonly waits?: boolean; readonly headers?: Readonly<Record<string, string>> },
+    options?: { readonly waits?: boolean | string; readonly headers?: Readonly<Record<string, string>> },
   ): Promise<unknown>
   /** Reconnects after an interruption; ends when the daemon ends the stream. */
   stream(path: string, options?: { lastEventId?: string; signal?: AbortSignal }): AsyncIterable<Frame>

@@ -235,7 +235,9 @@ export async function runWait(context: TaskContext): Promise<number> {
   const deadline = options.timeout === undefined ? Number.POSITIVE_INFINITY : Number(options.timeout) * 1000
   for (let waited = 0; ; ) {
     const timeout_ms = Math.max(0, Math.min(WAIT_MS, deadline - waited))
-    const reply = (await client.request('POST', `${base}/wait`, { timeout_ms, until })) as WaitSessionReply
+    const body = { timeout_ms, until }
+    const waits = `waiting for ${id}`
+    const reply = (await client.request('POST', `${base}/wait`, body, { waits })) as WaitSessionReply
     waited += reply.waited_ms
     if (reply.outcome === 'reached') {
       if (out.json) out.value(reply)
