@@ -32,8 +32,8 @@ export {
   withTable,
   wrongAnnotation,
 } from './annotations/index.js'
-export { backoff } from './backoff.js'
-export { canonicalJson } from './canonical.js'
+export { aborted, backoff } from './backoff.js'
+export { canonicalJson, jsonOrText } from './canonical.js'
 export { collectionOf, type Noun, type NounRoute, type Seen } from './collection.js'
 export {
   type CommandPath,
@@ -84,6 +84,7 @@ export {
 export { RedactionErrors, SecretSet } from './secret-set.js'
 export { Serial, SerialBy } from './serial.js'
 export { type SectionSetting, settingsSection } from './settings.js'
+export { ifPossible } from './system-calls.js'
 export { type Column, column, type Presence, type RowOf, Table, table } from './table.js'
 export { clip, covers, cut, isJoiner, nearest, parseJson, shown, sqlName, text, UNSEEN, visible } from './text.js'
 export { wholeOf } from './whole.js'
