@@ -8,5 +8,5 @@ import { loadCommandData } from './command-data.js'
 /** Of the bundled CommonJS file, in which `node:url` and `node:module` would be the largest part to load. */
 declare const __dirname: string
 const data = loadCommandData(__dirname, homeOfEnv(process.env))
-// The output is written then, and Node would take apart what the system frees.
+// The output is written by then. An exit at once spares Node the release of memory that the system frees anyway.
 printCandidates({ env: process.env, stdout: openOutput() }, entriesOf(data), data).finally(() => process.exit())

@@ -6,7 +6,7 @@ export class LineHistory {
   #lines: readonly string[]
   /** Index of the line that is shown; -1: the typed one. */
   #at = -1
-  /** What was typed when the search began: the whole line, and its part before the cursor. */
+  /** The typed line and its part before the cursor, kept from the first arrow key until another key. */
   #typed: { readonly line: string; readonly start: string } | undefined
 
   /** @param lines newest first */

@@ -33,7 +33,7 @@ const UNSUPPORTED = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL', 'ENOL
 /** Whether a call failed because the file system lacks the feature. */
 export const isUnsupported = (error: unknown): boolean => UNSUPPORTED.includes(codeOf(error))
 
-/** The result of a call, undefined if it fails: a process may end meanwhile, or belong to another user. */
+/** The result of a call; undefined if it throws, for failures that are usual: a file or a process may be gone meanwhile. */
 export function ifPossible<T>(call: () => T): T | undefined {
   try {
     return call()

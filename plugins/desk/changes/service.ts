@@ -173,7 +173,7 @@ export class ChangesService implements ChangesApi {
       this.#store(this.kernel.db.within(t), { id, actor, route, params: request.params, body: undefined }, outcome)
   }
 
-  /** An event was appended: the request that caused it may have told of its change. */
+  /** The event that a route names shows that its request changed something. */
   onEvent({ name, cause }: StoredEvent): undefined {
     const pending = cause === undefined ? undefined : this.#pending.get(cause)
     if (pending && toldOf(pending.way)?.name === name) pending.isTold = true

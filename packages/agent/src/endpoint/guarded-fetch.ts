@@ -34,17 +34,22 @@ export function guardedFetch(
       silence.abort(new EndpointFailure(isBegun ? 'stalled' : 'silent', text))
     }
     const signal = init?.signal ? AbortSignal.any([init.signal, silence.signal]) : silence.signal
-    const within = async <T>(ms: number, data: Promise<T>): Promise<T> => {
-      let come = false
-      // Data that came while this process stood still is read before the time counts.
-      const timer = setTimeout(() => setImmediate(() => come || say()), ms).unref()
-      try {
-        return await data
-      } finally {
-        come = true
-        clearTimeout(timer)
-      }
-    }
+    // Node forgets a joined signal that nobody holds: each wait listens to it.
+    const within = <T>(ms: number, data: Promise<T>): Promise<T> =>
+      new Promise((resolve, reject) => {
+        let hasCome = false
+        // Data that came while this process stood still is read before the time counts.
+        const timer = setTimeout(() => setImmediate(() => hasCome || say()), ms).unref()
+        const stop = () => reject(signal.reason)
+        if (signal.aborted) stop()
+        signal.addEventListener('abort', stop, { once: true })
+        const over = () => {
+          hasCome = true
+          clearTimeout(timer)
+          signal.removeEventListener('abort', stop)
+        }
+        data.finally(over).then(resolve, reject)
+      })
     const reply = await within(silenceMs, fetch(input, { ...init, signal, redirect: 'error' }))
     if (!reply.ok || reply.body === null) return within(silenceMs, bounded(reply, MAX_REFUSAL))
     const type = reply.headers.get('content-type') ?? ''

@@ -89,8 +89,9 @@ async function stagingPrefix(home: string, output: string): Promise<string> {
   const sizes = await Promise.all(SUFFIXES.map(suffix => sizeOf(path.join(home, `svc.db${suffix}`))))
   const needed = 2 * sizes.reduce((sum, size) => sum + size, 0) + SPARE_BYTES
   const lacks = async (folder: string) => {
-    if (!(await isWritable(folder))) return 'cannot be written'
-    return (await freeIn(folder)) < needed ? `has less than ${Math.ceil(needed / 2 ** 20)} MiB free` : undefined
+    if (!(await isWritable(folder))) return { isFull: false, why: `${folder} cannot be written` }
+    if ((await freeIn(folder)) >= needed) return undefined
+    return { isFull: true, why: `${folder} has less than ${Math.ceil(needed / 2 ** 20)} MiB free` }
   }
   const atHome = await lacks(home)
   if (atHome === undefined) {
@@ -102,10 +103,10 @@ async function stagingPrefix(home: string, output: string): Promise<string> {
   const beside = isFolder ? output : path.dirname(output)
   const there = await lacks(beside)
   if (there === undefined) return path.join(beside, STAGED)
-  const why = [...new Set([`${home} ${atHome}`, `${beside} ${there}`])].join(', and ')
+  const why = [...new Set([atHome.why, there.why])].join(', and ')
   const text = `the backup was not made: a copy of the database is needed, and ${why}`
   const next = command('backup create', '--to', placeholder('folder'))
-  if (atHome.startsWith('has') || there.startsWith('has')) throw new Fault('disk_full', 507, text, { next })
+  if (atHome.isFull || there.isFull) throw new Fault('disk_full', 507, text, { next })
   throw new Fault('home_unwritable', 500, text, { next })
 }
 

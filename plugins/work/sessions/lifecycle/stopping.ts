@@ -117,7 +117,10 @@ export function tellStop({ points, stopped, stopsTold }: SessionsContext, info: 
 /** Milliseconds that the start of a process waits for the taps of the stop before. */
 const TOLD_MS = 10_000
 
-/** Waits until all plugins were told of a session's stop: their cleanup, such as revoking its token, must not affect the next process. */
+/**
+ * Resolves when all plugins have handled the stop of a session. Their cleanup, such as revoking its token, must not affect the next
+ * process.
+ */
 export function stopTold({ kernel, stopsTold }: SessionsContext, id: string): Promise<void> {
   return within(kernel.clock, TOLD_MS, stopsTold.get(id) ?? Promise.resolve()).catch(() => {})
 }

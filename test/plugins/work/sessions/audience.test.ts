@@ -4,13 +4,11 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type ServerEvent, SseParser } from '../../../../client/sse.js'
 import { systemClock, turn } from '../../../../kernel/plugin.js'
-import type { Journal } from '../../../../plugins/platform/journals/api.js'
 import { type Ending, encodeFrame, type Wire } from '../../../../plugins/platform/streams/api.js'
 import { StreamHub } from '../../../../plugins/platform/streams/hub.js'
-import { SessionLog } from '../../../../plugins/work/sessions/journal/session-log.js'
 import { RawFrames } from '../../../../plugins/work/sessions/read/raw-frames.js'
-import type { SessionRow } from '../../../../plugins/work/sessions/table.js'
 import { Dice, forSeeds } from '../../../kernel/fixtures/dice.js'
+import { memoryLog } from './memory-log.js'
 
 // Readers of a session come, pause, lag and leave while events come and the disk is slow or fails: each gets each event once, in
 // order, and none that the disk may not have.
@@ -52,9 +50,7 @@ function scene(dice: Dice) {
   const disk = { asks: new Later(), writes: new Later(), synced: 0, fails: false }
   /** What no reader may see. The hub takes errors of a wire for errors of the stream. */
   const violations: string[] = []
-  const journal = {
-    generation: 1,
-    first: 1,
+  const { log, row } = memoryLog({
     get last() {
       return payloads.length
     },
@@ -64,14 +60,7 @@ function scene(dice: Dice) {
       return payloads.slice(from - 1, from - 1 + count).map((payload, i) => ({ sequence: from + i, payload }))
     },
     written: () => disk.writes.wait(() => {}),
-    close: async () => {},
-  } as unknown as Journal
-  const ids = { id: (kind: string) => `${kind}_0123456789abcdef` } as never
-  const redact = { value: (value: unknown) => value, stream: () => ({ held: 0 }) } as never
-  const log = new SessionLog(journal, systemClock(), ids, redact, error => {
-    throw error
   })
-  const row = { id: 'ses', workspace_id: 'ws', state: 'active', epoch: 1 } as unknown as SessionRow
   const durable = () => {
     const asked = log.last
     return disk.asks.wait(() => {

@@ -4,11 +4,9 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type ServerEvent, SseParser } from '../../../../client/sse.js'
 import { systemClock, turn } from '../../../../kernel/plugin.js'
-import type { Journal } from '../../../../plugins/platform/journals/api.js'
-import { SessionLog } from '../../../../plugins/work/sessions/journal/session-log.js'
 import { RawFrames } from '../../../../plugins/work/sessions/read/raw-frames.js'
-import type { SessionRow } from '../../../../plugins/work/sessions/table.js'
 import { eventually, openWorld } from '../../../fixtures/session-world.js'
+import { memoryLog } from './memory-log.js'
 
 const FROM_START = {
   lastEventId: undefined,
@@ -21,22 +19,13 @@ const FROM_START = {
 /** A log of a journal in memory, and readers of it that have all of its events. */
 function scene(durable: () => Promise<void> = async () => {}) {
   let last = 0
-  const journal = {
-    generation: 1,
-    first: 1,
+  const { log, row } = memoryLog({
     get last() {
       return last
     },
     append: (payloads: readonly Uint8Array[]) => payloads.map(() => ++last),
     written: async () => {},
-    close: async () => {},
-  } as unknown as Journal
-  const ids = { id: (kind: string) => `${kind}_0123456789abcdef` } as never
-  const redact = { value: (value: unknown) => value, stream: () => ({ held: 0 }) } as never
-  const log = new SessionLog(journal, systemClock(), ids, redact, error => {
-    throw error
   })
-  const row = { id: 'ses', workspace_id: 'ws', state: 'active', epoch: 1 } as unknown as SessionRow
   const abort = new AbortController()
   const asked = { count: 0 }
   const source = {
