@@ -1,7 +1,7 @@
 import { type Db, type Migration, operator, type SqlValue, type Tx, turn } from '../../../kernel/plugin.js'
 import type { VerifyAuditReply } from '../../../schemas/daemon/audit.js'
 import { OPERATOR } from '../../access/identity/api.js'
-import { type ChainedRow, COLUMNS, type EntryRow, GENESIS, hashOf, valuesOf } from './entry.js'
+import { type ChainedRow, COLUMNS, entries, GENESIS, hashOf, type NewEntry, valuesOf } from './entry.js'
 
 export const auditMigrations: readonly Migration[] = [
   {
@@ -57,8 +57,6 @@ const VERIFIED = 1000
 const PRUNED = 'audit.pruned'
 
 /** An entry without its position. */
-export type NewEntry = Omit<EntryRow, 'seq'>
-
 /**
  * Entries in a hash chain. Pruning keeps the chain verifiable: it appends an entry that attests the hash of the last pruned one,
  * with which the rest begins.
@@ -122,8 +120,7 @@ export class Chain {
     before: number = Number.MAX_SAFE_INTEGER,
   ): ChainedRow[] {
     const { where, params } = conditions(filter)
-    const sql = `SELECT * FROM audit_entry WHERE seq < ?${where} ORDER BY seq DESC LIMIT +?`
-    return this.db.all<ChainedRow>(sql, [before, ...params, limit])
+    return entries.query(this.db, `WHERE seq < ?${where} ORDER BY seq DESC LIMIT +?`, [before, ...params, limit])
   }
 
   count(filter: Parameters<Chain['page']>[0]): number {
@@ -131,22 +128,15 @@ export class Chain {
     return Number(this.db.row(`SELECT count(*) FROM audit_entry WHERE true${where}`, params)?.[0])
   }
 
-  /** The newest entry with this value in this column; for a subject optionally at a version. */
-  newest(column: 'cause' | 'event' | 'subject', value: string, version?: number): ChainedRow | undefined {
-    const at = version === undefined ? '' : ' AND version = ?'
-    return this.db.get<ChainedRow>(`SELECT * FROM audit_entry WHERE ${column} = ?${at} ORDER BY seq DESC LIMIT 1`, [
-      value,
-      ...(version === undefined ? [] : [version]),
-    ])
+  /** The newest entry with these values. */
+  newest(where: Parameters<typeof entries.all>[1]): ChainedRow | undefined {
+    return entries.all(this.db, where, NEWEST)[0]
   }
 
   /** The newest entry about the record with this id, else about any other thing with it. */
   newestOfId(id: string): ChainedRow | undefined {
     const ofId = (more: string) =>
-      this.db.get<ChainedRow>(
-        `SELECT * FROM audit_entry WHERE substr(subject, -?) = ? AND ${more} ORDER BY seq DESC LIMIT 1`,
-        [id.length + 1, `/${id}`],
-      )
+      entries.query(this.db, `WHERE substr(subject, -?) = ? AND ${more} ${NEWEST}`, [id.length + 1, `/${id}`])[0]
     return ofId("action LIKE 'record.%'") ?? ofId('cause IS NOT NULL')
   }
 
@@ -169,8 +159,9 @@ export class Chain {
       return { status: 'broken', checked: seq - begin.seq, ...range(), broken: { seq: at, problem } }
     }
     const range = () => (seq > begin.seq ? { first: begin.seq + 1, last: seq, head: hash } : {})
-    const sql = 'SELECT * FROM audit_entry WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT +?'
-    for (let rows = this.db.all<ChainedRow>(sql, [seq, newest, VERIFIED]); rows.length > 0; ) {
+    const next = () =>
+      entries.query(this.db, 'WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT +?', [seq, newest, VERIFIED])
+    for (let rows = next(); rows.length > 0; rows = next()) {
       for (const row of rows) {
         if (row.seq !== seq + 1) return broken(seq + 1, 'this entry is missing')
         if (row.hash !== hashOf(hash, valuesOf(row.seq, row)))
@@ -181,7 +172,6 @@ export class Chain {
         expected ||= hash === expect
       }
       await turn()
-      rows = this.db.all<ChainedRow>(sql, [seq, newest, VERIFIED])
     }
     if (seq !== newest) return broken(seq + 1, 'this entry and all later ones are missing')
     if (begin.seq > 0 && attested !== begin.hash)
@@ -221,6 +211,7 @@ export class Chain {
   }
 }
 
+const NEWEST = 'ORDER BY seq DESC LIMIT 1'
 const END = `SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'audit_entry') AS seq, hash,
     (SELECT min(seq) FROM audit_entry) AS first
   FROM audit_entry ORDER BY audit_entry.seq DESC LIMIT 1`
@@ -228,18 +219,7 @@ const INSERT = `INSERT INTO audit_entry (${COLUMNS.join(', ')}, hash) SELECT ${C
   WHERE (SELECT hash FROM audit_entry ORDER BY seq DESC LIMIT 1) IS ?`
 
 /** Actor columns of the audit's own entries. */
-export const NOBODY = {
-  version: null,
-  actor_kind: 'daemon',
-  actor_id: 'audit',
-  origin: 'daemon',
-  cause: null,
-  request: null,
-  event: null,
-  before: null,
-  after: null,
-  on_behalf_of: null,
-} as const
+export const NOBODY = { actor_kind: 'daemon', actor_id: 'audit', origin: 'daemon' } as const
 
 function conditions({ actor, action, subject, since }: Parameters<Chain['page']>[0]): {
   where: string

@@ -1,70 +1,43 @@
 import { createHmac, hash } from 'node:crypto'
 import { canonicalJson } from '../../../kernel/kit/canonical.js'
+import { column, type RowOf, table } from '../../../kernel/kit/table.js'
 import { iso, type SqlValue } from '../../../kernel/plugin.js'
 import type { AuditEntry } from '../../../schemas/daemon/audit.js'
 import { namedActor } from '../../access/identity/api.js'
 
-/** The columns of an entry; times in epoch milliseconds. Their order is part of the hash. */
-export interface EntryRow {
-  readonly seq: number
-  readonly at: number
-  readonly action: string
-  readonly subject: string
-  readonly version: number | null
-  readonly actor_kind: string
-  readonly actor_id: string
-  readonly origin: string | null
-  readonly cause: string | null
-  readonly request: string | null
-  readonly event: string | null
-  readonly before: string | null
-  readonly after: string | null
-  readonly on_behalf_of: string | null
+const { integer, text } = column
+
+/** What the hash of an entry covers, in this order. */
+const HASHED = {
+  seq: integer(),
+  at: integer(),
+  action: text(),
+  subject: text(),
+  version: integer().optional(),
+  actor_kind: text(),
+  actor_id: text(),
+  origin: text().optional(),
+  cause: text().optional(),
+  request: text().optional(),
+  event: text().optional(),
+  before: text().optional(),
+  after: text().optional(),
+  on_behalf_of: text().optional(),
 }
 
-export const COLUMNS = [
-  'seq',
-  'at',
-  'action',
-  'subject',
-  'version',
-  'actor_kind',
-  'actor_id',
-  'origin',
-  'cause',
-  'request',
-  'event',
-  'before',
-  'after',
-  'on_behalf_of',
-] as const satisfies readonly (keyof EntryRow)[]
+export const COLUMNS = Object.keys(HASHED) as (keyof typeof HASHED)[]
+export const entries = table('audit_entry', { ...HASHED, hash: text() })
 
 /** An entry in its place in the chain. */
-export type ChainedRow = EntryRow & { readonly hash: string }
+export type ChainedRow = RowOf<typeof entries>
+export type NewEntry = Omit<ChainedRow, 'seq' | 'hash'>
 
 /** The hash before the first entry. */
 export const GENESIS = '0'.repeat(64)
 
 /** Values of an entry in the order of the columns. */
-export function valuesOf(seq: number, row: Omit<EntryRow, 'seq'>): SqlValue[] {
-  const { at, action, subject, version, actor_kind, actor_id, origin, cause, request, event, before, after } = row
-  return [
-    seq,
-    at,
-    action,
-    subject,
-    version,
-    actor_kind,
-    actor_id,
-    origin,
-    cause,
-    request,
-    event,
-    before,
-    after,
-    row.on_behalf_of,
-  ]
-}
+export const valuesOf = (seq: number, row: NewEntry): SqlValue[] =>
+  COLUMNS.map(name => (name === 'seq' ? seq : (row[name] ?? null)))
 
 /**
  * Hash of an entry that follows one with the hash `before`. A list of columns in a fixed order is canonical JSON. The last column
@@ -84,17 +57,10 @@ export function digestOf(key: string, value: unknown): string {
 }
 
 /** The actor of an entry by its name for people: `human/operator` for the owner. */
-export const actorOf = ({
-  actor_kind: kind,
-  actor_id: id,
-  origin,
-}: Pick<ChainedRow, 'actor_kind' | 'actor_id' | 'origin'>) => namedActor({ kind, id, origin })
+export const actorOf = ({ actor_kind: kind, actor_id: id, origin }: ChainedRow) => namedActor({ kind, id, origin })
 
 export function entryToWire(row: ChainedRow): AuditEntry {
-  const { seq, at, action, subject } = row
+  const { actor_kind: _kind, actor_id: _id, ...rest } = row
   const { kind, ref: id } = actorOf(row)
-  const { version, origin, on_behalf_of, cause, request, event, before, after } = row
-  const entries = Object.entries({ version, origin, on_behalf_of, cause, request, event, before, after })
-  const optional = Object.fromEntries(entries.filter(([, value]) => value !== null)) as Partial<AuditEntry>
-  return { seq, at: iso(at), action, subject, actor: { kind, id }, ...optional, hash: row.hash }
+  return { ...rest, at: iso(row.at), actor: { kind, id } }
 }

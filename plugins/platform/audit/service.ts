@@ -13,8 +13,8 @@ import {
 import type { AuditQuery, AuditReply, VerifyAuditReply, WhyReply } from '../../../schemas/daemon/audit.js'
 import type { StoredEvent } from '../events/api.js'
 import { AuditedEvents } from './api.js'
-import { Chain, type NewEntry } from './chain.js'
-import { digestOf, entryToWire } from './entry.js'
+import { Chain } from './chain.js'
+import { digestOf, entryToWire, type NewEntry } from './entry.js'
 import type { K } from './needs.js'
 import { namesOf } from './request-names.js'
 import { whyOf } from './why.js'
@@ -106,9 +106,9 @@ export class AuditService {
       action: verb === 'put' ? 'record.put' : 'record.deleted',
       subject: `${kind}/${id}`,
       version,
-      event: event ?? null,
-      before: before ? this.#digest(before) : null,
-      after: after ? this.#digest(after) : null,
+      event,
+      before: before && this.#digest(before),
+      after: after && this.#digest(after),
     })
   }
 
@@ -125,7 +125,7 @@ export class AuditService {
         subject: subject ?? '',
         event: id,
         after: digestOf(this.#state.key, payload),
-        on_behalf_of: actor.on_behalf_of ?? null,
+        on_behalf_of: actor.on_behalf_of,
       },
     )
   }
@@ -139,7 +139,7 @@ export class AuditService {
     this.#state = { ...this.#state, config: after }
     await this.kernel.db.tx(t => {
       t.run('UPDATE audit_state SET config = ?', [after])
-      const entry = { action: 'config.changed', subject: 'config.json', before, after }
+      const entry = { action: 'config.changed', subject: 'config.json', before: before ?? undefined, after }
       this.#append(t, actor, entry)
     })
   }
@@ -189,16 +189,16 @@ export class AuditService {
       at: this.kernel.clock.now(),
       action: entry.action,
       subject: entry.subject,
-      version: entry.version ?? null,
+      version: entry.version,
       actor_kind: actor.kind,
       actor_id: actor.id,
-      origin: actor.origin ?? null,
-      cause: cause ?? null,
-      request: known?.request ?? null,
-      event: entry.event ?? null,
-      before: entry.before ?? null,
-      after: entry.after ?? null,
-      on_behalf_of: entry.on_behalf_of ?? (onBehalfOf ? `${onBehalfOf.kind}/${onBehalfOf.id}` : null),
+      origin: actor.origin,
+      cause,
+      request: known?.request,
+      event: entry.event,
+      before: entry.before,
+      after: entry.after,
+      on_behalf_of: entry.on_behalf_of ?? (onBehalfOf && `${onBehalfOf.kind}/${onBehalfOf.id}`),
     })
   }
 }

@@ -12,12 +12,6 @@ const MAX_STEPS = 64
 /** Number of newest events that are searched. */
 const SEARCHED = 20_000
 
-/** The continuation of a chain: the id of the next cause, and the step that it caused. */
-interface Next {
-  readonly cause: string | undefined
-  readonly of: WhyStep
-}
-
 /**
  * Follows causes from an outcome back to its origin. `id` is that of an event or request, `kind/id` of a record with an optional
  * `@version`, or the id of a thing in events: a run, a session, a job.
@@ -31,7 +25,7 @@ export async function whyOf(id: string, chain: Chain, events: EventsApi): Promis
   // The newest event may have no cause, while the newest request or the first event has one.
   let { chain: steps, complete, end } = newest
   for (const other of [ofEntry(id, chain), await ofFirst(id, events)]) {
-    if (!other || steps.some(({ id }) => id === other.steps[0]?.id)) continue
+    if (!other || steps.some(({ id }) => id === other.step.id)) continue
     const more = await follow(other, chain, events)
     steps = [...steps, ...more.chain.filter(({ id }) => !steps.some(step => step.id === id))]
     complete = more.complete
@@ -42,31 +36,32 @@ export async function whyOf(id: string, chain: Chain, events: EventsApi): Promis
 
 const REQUEST = 'a request'
 
+/** The first step of a chain, and the id of what caused it. */
 interface Begun {
-  readonly steps: WhyStep[]
-  readonly next: Next | undefined
+  readonly step: WhyStep
+  readonly cause?: string | undefined
 }
 
 async function follow(found: Begun, chain: Chain, events: EventsApi): Promise<Omit<WhyReply, 'id'>> {
-  const steps = [...found.steps]
-  let { next } = found
-  while (next?.cause !== undefined && steps.length < MAX_STEPS) {
-    const { cause } = next
+  let { step, cause } = found
+  const steps = [step]
+  while (cause !== undefined && steps.length < MAX_STEPS) {
     await turn()
-    if (steps.some(step => step.id === cause)) return { chain: steps, complete: false, end: `${cause} caused itself` }
+    if (steps.some(({ id }) => id === cause)) return { chain: steps, complete: false, end: `${cause} caused itself` }
     if (cause.startsWith('req_')) {
-      steps.push(requestStep(cause, chain, next.of))
+      steps.push(requestStep(cause, chain, step))
       return { chain: steps, complete: true, end: REQUEST }
     }
     const event = events.find(cause)
-    const entry = chain.newest('event', cause)
-    if (!event && !entry) return { chain: steps, complete: false, end: `${cause} is no longer stored` }
-    const step = event ? eventStep(event, entry) : entryStep(entry as ChainedRow)
+    const entry = chain.newest({ event: cause })
+    const next = event ? begunBy(event, entry) : entry && recorded(entry)
+    if (!next) return { chain: steps, complete: false, end: `${cause} is no longer stored` }
+    step = next.step
+    cause = next.cause ?? entry?.cause
     steps.push(step)
-    next = { cause: event?.cause ?? entry?.cause ?? undefined, of: step }
   }
-  const isCut = next?.cause !== undefined
-  const end = isCut ? `after ${MAX_STEPS} steps` : `${steps.at(-1)?.actor ?? 'the daemon'}, on its own`
+  const isCut = cause !== undefined
+  const end = isCut ? `after ${MAX_STEPS} steps` : `${step.actor ?? 'the daemon'}, on its own`
   return { chain: steps, complete: !isCut, end }
 }
 
@@ -75,9 +70,7 @@ const isPlain = (id: string) => !/^(?:req|evt)_/.test(id) && !id.includes('/')
 /** The newest request about a thing. */
 function ofEntry(id: string, chain: Chain): Begun | undefined {
   const entry = isPlain(id) ? chain.newestOfId(id) : undefined
-  if (!entry) return undefined
-  const step = entryStep(entry)
-  return { steps: [step], next: { cause: entry.cause ?? undefined, of: step } }
+  return entry && recorded(entry)
 }
 
 /** The oldest event about a thing, of those in the database. */
@@ -101,31 +94,23 @@ async function ofPayload(id: string, events: EventsApi): Promise<Begun | undefin
   return undefined
 }
 
-function begunBy(event: StoredEvent): Begun {
-  const step = eventStep(event, undefined)
-  return { steps: [step], next: { cause: event.cause, of: step } }
-}
+const begunBy = (event: StoredEvent, entry?: ChainedRow): Begun => ({
+  step: eventStep(event, entry),
+  cause: event.cause,
+})
+const recorded = (entry: ChainedRow): Begun => ({ step: entryStep(entry), cause: entry.cause })
 
 function begin(id: string, chain: Chain, events: EventsApi): Begun | undefined {
   if (id.startsWith('req_')) {
-    const entry = chain.newest('cause', id)
-    return entry && { steps: [requestStep(id, chain, entryStep(entry))], next: undefined }
+    const entry = chain.newest({ cause: id })
+    return entry && { step: requestStep(id, chain, entryStep(entry)) }
   }
   const [, subject = id, version] = /^(.+\/.+?)(?:@(\d{1,15}))?$/.exec(id) ?? []
   const event = id.startsWith('evt_') ? events.find(id) : version ? undefined : events.latest({ subject })
-  if (event) {
-    const step = eventStep(event, chain.newest('event', event.id))
-    return { steps: [step], next: { cause: event.cause, of: step } }
-  }
-  const entry =
-    chain.newest(
-      id.startsWith('evt_') ? 'event' : 'subject',
-      subject,
-      version === undefined ? undefined : Number(version),
-    ) ?? (subject.includes('/') ? undefined : chain.newestOfId(subject))
-  if (!entry) return undefined
-  const step = entryStep(entry)
-  return { steps: [step], next: { cause: entry.cause ?? undefined, of: step } }
+  if (event) return begunBy(event, chain.newest({ event: event.id }))
+  const where = id.startsWith('evt_') ? { event: id } : { subject, ...(version && { version: Number(version) }) }
+  const entry = chain.newest(where) ?? (subject.includes('/') ? undefined : chain.newestOfId(subject))
+  return entry && recorded(entry)
 }
 
 const nameOf = ({ kind, ref }: NamedActor): string => `${kind}/${ref}`
@@ -148,27 +133,18 @@ function entryStep(row: ChainedRow): WhyStep {
   return {
     id: event ?? `audit ${seq}`,
     what: action,
-    subject: version === null ? subject : `${subject}@${version}`,
+    subject: version === undefined ? subject : `${subject}@${version}`,
     actor: nameOf(actorOf(row)),
-    ...(on_behalf_of === null ? {} : { on_behalf_of }),
-    ...(origin === null ? {} : { origin }),
+    ...(on_behalf_of === undefined ? {} : { on_behalf_of }),
+    ...(origin === undefined ? {} : { origin }),
     at: iso(at),
   }
 }
 
 /** A request step takes actor and time from an entry that the request caused. */
-function requestStep(id: string, chain: Chain, { actor, on_behalf_of, ...of }: WhyStep): WhyStep {
-  const entry = chain.newest('cause', id)
-  const at = entry ? iso(entry.at) : of.at
-  const origin = entry?.origin ?? of.origin
-  return {
-    id,
-    what: entry?.request ?? 'a request',
-    ...(actor === undefined ? {} : { actor }),
-    ...(on_behalf_of === undefined ? {} : { on_behalf_of }),
-    ...(origin === undefined ? {} : { origin }),
-    ...(at === undefined ? {} : { at }),
-  }
+function requestStep(id: string, chain: Chain, { subject: _, ...of }: WhyStep): WhyStep {
+  const { request = REQUEST, origin = of.origin, at } = chain.newest({ cause: id }) ?? {}
+  return { ...of, id, what: request, ...(origin !== undefined && { origin }), ...(at !== undefined && { at: iso(at) }) }
 }
 
 /** The parts of a payload that say how something ended. */
