@@ -19,7 +19,7 @@ import { configProblems, stateOf } from './document.js'
 import { draftOf } from './draft.js'
 import { Follower } from './follower.js'
 import { Taps } from './in-effect.js'
-import { InForce, inOrder, textOf } from './in-force.js'
+import { inOrder, textOf } from './in-force.js'
 import { explained, type Layer } from './layer.js'
 import { type ConfigText, layersOf, type OverlaidLayers, valueIn } from './layers.js'
 import type { K } from './needs.js'
@@ -35,7 +35,8 @@ export class ConfigurationService {
   #writer: Actor | undefined
   /** Number of changes of the current values, from 1. */
   #generation = 1
-  readonly #inForce: InForce
+  /** The hash of the active values before a change that is under way. */
+  #before: string | undefined
   /** Hashes without an overlay, as of these layers: one change asks for them some ten times. */
   #hashes: { readonly layers: object; readonly values: ReturnType<ConfigurationService['hashes']> } | undefined
 
@@ -44,7 +45,14 @@ export class ConfigurationService {
     const pending = () => this.#state(undefined).pending
     this.#follower = new Follower(this.#source, pending, kernel.clock, kernel.scope, kernel.log)
     kernel.scope.defer('file', () => this.#follower.idle())
-    this.#inForce = new InForce(this.known, entry => this.#get(entry, undefined))
+    this.#source.changing = change => {
+      this.#before = this.hashes().active
+      try {
+        change()
+      } finally {
+        this.#before = undefined
+      }
+    }
   }
 
   /** The API for one consumer: its taps and overlays end with its scope. */
@@ -94,7 +102,7 @@ export class ConfigurationService {
     // A plugin that restarts adopts values that the layers had before.
     this.#hashes = undefined
     for (const overlay of this.#overlays.values()) overlay.follow(anew)
-    if (this.#inForce.hasChanged(this.known, anew)) this.#generation++
+    if (this.#before !== undefined && this.hashes().active !== this.#before) this.#generation++
     this.#taps.tell()
   }
 

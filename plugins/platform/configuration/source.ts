@@ -15,6 +15,8 @@ export class FileSource implements ReadSettings, Layer {
   layers: Layers = { file: NOTHING_SAID, environment: new Map() }
   /** Why the current file is not applied. */
   problem: string | undefined
+  /** Runs a change of the values; the service compares them before and after. */
+  changing = (change: () => void): void => change()
   /** The kernel's settings, which read from here. */
   readonly values: Values
 
@@ -69,7 +71,7 @@ export class FileSource implements ReadSettings, Layer {
     if (text === before) return
     this.text = text
     try {
-      this.values.again()
+      this.changing(() => this.values.again())
     } catch (error) {
       Object.assign(this, { text: before, problem })
       throw error
