@@ -2,7 +2,7 @@ import { type Disk, readInto, type StoreError } from '../../../kernel/platform.j
 import { turn } from '../../../kernel/plugin.js'
 import type { Journal, JournalRecord } from './api.js'
 import { HEADER_BYTES, LARGEST_PAYLOAD, recordLength } from './record.js'
-import { eachRecord, type Segment } from './segment.js'
+import { recordsIn, type Segment } from './segment.js'
 
 /** Bytes that are searched for the next good record between two turns of the event loop. */
 const SEARCHED_A_TURN = 256 * 1024
@@ -23,9 +23,8 @@ interface Run {
 }
 
 /** All good records of a file below a sequence, including those after damage. */
-async function intactRuns(disk: Disk, segment: Segment, before: number): Promise<Run[]> {
-  const handle = await disk.open(segment.file, 'read')
-  try {
+const intactRuns = (disk: Disk, segment: Segment, before: number): Promise<Run[]> =>
+  segment.opened(disk, 'read', async handle => {
     let { size } = await disk.stat(handle)
     let window = Buffer.alloc(0)
     let base = 0
@@ -57,84 +56,46 @@ async function intactRuns(disk: Disk, segment: Segment, before: number): Promise
       vain = 0
     }
     return runs
-  } finally {
-    await disk.close(handle)
+  })
+
+/**
+ * A damaged journal, read-only: unreadable records are missing from the results.
+ * @param before the sequence after all records; @param mark the journal's mark, as far as it can be read
+ */
+export async function intactJournal(
+  disk: Disk,
+  segments: readonly Segment[],
+  damage: StoreError,
+  mark: { readonly generation: number; readonly last: number } = { generation: 1, last: 0 },
+  before = Number.MAX_SAFE_INTEGER,
+): Promise<Journal> {
+  const runs: Run[] = []
+  for (const [at, segment] of segments.entries())
+    runs.push(...(await intactRuns(disk, segment, segments[at + 1]?.first ?? before)))
+  const refuse = (): never => {
+    throw damage
   }
-}
-
-/** A damaged journal, read-only: unreadable records are missing from the results. */
-export class IntactJournal implements Journal {
-  private constructor(
-    private readonly disk: Disk,
-    private readonly runs: readonly Run[],
-    readonly damage: StoreError,
-    readonly generation: number,
-    readonly files: readonly number[],
-    readonly last: number,
-  ) {}
-
-  get first() {
-    return this.files[0] ?? 1
-  }
-
-  /** @param before the sequence after all records; @param mark the journal's mark, as far as it can be read */
-  static async open(
-    disk: Disk,
-    segments: readonly Segment[],
-    damage: StoreError,
-    mark: { readonly generation: number; readonly last: number } = { generation: 1, last: 0 },
-    before = Number.MAX_SAFE_INTEGER,
-  ): Promise<IntactJournal> {
-    const runs: Run[] = []
-    for (const [at, segment] of segments.entries())
-      runs.push(...(await intactRuns(disk, segment, segments[at + 1]?.first ?? before)))
-    const last = Math.max(mark.last, runs.at(-1)?.last ?? 0)
-    return new IntactJournal(
-      disk,
-      runs,
-      damage,
-      mark.generation,
-      segments.map(({ first }) => first),
-      last,
-    )
-  }
-
-  append(): number[] {
-    throw this.damage
-  }
-
-  async sync(): Promise<void> {
-    throw this.damage
-  }
-
-  async written(): Promise<void> {}
-
-  async close(): Promise<void> {}
-
-  async drop(): Promise<void> {
-    throw this.damage
-  }
-
-  async read(from: number, limit: number): Promise<JournalRecord[]> {
-    const to = from + limit - 1
-    const records: JournalRecord[] = []
-    for (const run of this.runs.filter(({ first, last }) => first <= to && last >= from)) {
-      const handle = await this.disk.open(run.segment.file, 'read')
-      try {
-        await eachRecord(
-          this.disk,
-          handle,
-          { sequence: run.first, offset: run.offset },
-          run.end,
-          (sequence, _, payload) => {
-            if (sequence >= from && sequence <= to) records.push({ sequence, payload: new Uint8Array(payload) })
-            return sequence < Math.min(to, run.last)
-          },
-        )
-      } finally {
-        await this.disk.close(handle)
+  return {
+    damage,
+    generation: mark.generation,
+    first: segments[0]?.first ?? 1,
+    files: segments.map(({ first }) => first),
+    last: Math.max(mark.last, runs.at(-1)?.last ?? 0),
+    append: refuse,
+    sync: async () => refuse(),
+    drop: async () => refuse(),
+    written: async () => {},
+    close: async () => {},
+    async read(from, limit) {
+      const to = from + limit - 1
+      const found: JournalRecord[] = []
+      for (const { segment, first, last, offset, end } of runs) {
+        if (first > to || last < from) continue
+        const place = { sequence: first, offset }
+        const read = (handle: number) => recordsIn(disk, handle, place, end, from, to)
+        for (const record of (await segment.opened(disk, 'read', read)).records) found.push(record)
       }
-    }
-    return records
+      return found
+    },
   }
 }

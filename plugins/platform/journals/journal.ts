@@ -13,7 +13,7 @@ import {
 } from '../../../kernel/platform.js'
 import { type Clock, systemClock, type Timer, turn } from '../../../kernel/plugin.js'
 import type { Journal, JournalRecord } from './api.js'
-import { IntactJournal } from './intact.js'
+import { intactJournal } from './intact.js'
 import { type Mark, markFile, writeMark } from './mark.js'
 import type { JournalOptions } from './open.js'
 import { type Batch, encodeBatch } from './record.js'
@@ -28,7 +28,7 @@ export class OpenJournal implements Journal {
   readonly generation: number
   last: number
   damage: StoreError | undefined
-  readonly #intact = new Map<Segment, IntactJournal>()
+  readonly #intact = new Map<Segment, Journal>()
   readonly #clock: Pick<Clock, 'timeout'>
   /** Handle of the newest file, once it is written to. */
   #handle: number | undefined
@@ -134,7 +134,7 @@ export class OpenJournal implements Journal {
       } catch (error) {
         if (!this.options.intact || !(error instanceof StoreError) || error.code !== 'journal_damaged') throw error
         this.damage ??= error
-        intact = await IntactJournal.open(this.disk, [segment], error, undefined, nextFirst)
+        intact = await intactJournal(this.disk, [segment], error, undefined, nextFirst)
         if (segment !== this.segments.at(-1)) this.#intact.set(segment, intact)
       }
     }

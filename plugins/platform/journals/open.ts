@@ -10,7 +10,7 @@ import {
 } from '../../../kernel/platform.js'
 import type { Clock, Room } from '../../../kernel/plugin.js'
 import type { Journal, OpenOptions } from './api.js'
-import { IntactJournal } from './intact.js'
+import { intactJournal } from './intact.js'
 import { OpenJournal } from './journal.js'
 import { type Mark, readMark, writeMark } from './mark.js'
 import { journalDamaged, journalFailed, Segment } from './segment.js'
@@ -56,7 +56,7 @@ async function segmentsIn(disk: Disk, dir: string): Promise<Segment[]> {
 /** The readable records of a journal that cannot be opened. */
 async function openIntact({ dir, disk = systemDisk() }: JournalOptions, damage: StoreError): Promise<Journal> {
   const mark = await readMark(disk, dir).catch(() => undefined)
-  return IntactJournal.open(disk, await segmentsIn(disk, dir), damage, mark)
+  return intactJournal(disk, await segmentsIn(disk, dir), damage, mark)
 }
 
 async function open(options: JournalOptions): Promise<Journal> {
@@ -80,8 +80,7 @@ async function recoverTail(disk: Disk, dir: string, segment: Segment | undefined
     if (mark.last > 0) throw journalDamaged(`${dir} at offset 0: none of ${mark.last} records is left`)
     return 0
   }
-  const handle = await disk.open(segment.file, 'update')
-  try {
+  return segment.opened(disk, 'update', async handle => {
     const { next, fileSize } = await segment.scan(disk, handle)
     if (next <= mark.last || (mark.clean && (segment.size < fileSize || next > mark.last + 1))) {
       throw segment.damaged(segment.size, `record ${next} is not readable; ${mark.last} was on the disk`)
@@ -89,7 +88,5 @@ async function recoverTail(disk: Disk, dir: string, segment: Segment | undefined
     if (segment.size < fileSize) await disk.truncate(handle, segment.size)
     if (!mark.clean) await syncing(() => disk.fsync(handle))
     return next - 1
-  } finally {
-    await disk.close(handle)
-  }
+  })
 }

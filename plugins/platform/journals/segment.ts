@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { type Disk, readInto, StoreError } from '../../../kernel/platform.js'
+import { type Disk, type OpenMode, readInto, StoreError } from '../../../kernel/platform.js'
 import { messageOf } from '../../../kernel/plugin.js'
 import type { JournalRecord } from './api.js'
 import { HEADER_BYTES, recordLength } from './record.js'
@@ -55,26 +55,28 @@ export class Segment {
     return { next: end.sequence, fileSize }
   }
 
-  /** Records between two sequences, inclusive. @param nextFirst the first sequence of the next file */
-  async read(disk: Disk, from: number, to: number, nextFirst: number): Promise<JournalRecord[]> {
-    const records: JournalRecord[] = []
-    const handle = await disk.open(this.file, 'read')
+  async opened<T>(disk: Disk, mode: OpenMode, work: (handle: number) => Promise<T>): Promise<T> {
+    const handle = await disk.open(this.file, mode)
     try {
+      return await work(handle)
+    } finally {
+      await disk.close(handle)
+    }
+  }
+
+  /** Records between two sequences, inclusive. @param nextFirst the first sequence of the next file */
+  read(disk: Disk, from: number, to: number, nextFirst: number): Promise<JournalRecord[]> {
+    return this.opened(disk, 'read', async handle => {
       if (this.index === undefined) {
         const { next, fileSize } = await this.scan(disk, handle)
         if (next !== nextFirst || this.size !== fileSize) {
           throw this.damaged(this.size, `record ${next} is not readable, the next file begins with ${nextFirst}`)
         }
       }
-      const end = await eachRecord(disk, handle, this.placeBefore(from), this.size, (sequence, _offset, payload) => {
-        if (sequence >= from && sequence <= to) records.push({ sequence, payload: new Uint8Array(payload) })
-        return sequence <= to
-      })
-      if (end.sequence <= to) throw this.damaged(end.offset, `record ${end.sequence} is not readable`)
+      const { records, over } = await recordsIn(disk, handle, this.placeBefore(from), this.size, from, to)
+      if (over.sequence <= to) throw this.damaged(over.offset, `record ${over.sequence} is not readable`)
       return records
-    } finally {
-      await disk.close(handle)
-    }
+    })
   }
 
   /** The error for this segment; only this journal is affected. */
@@ -105,7 +107,7 @@ export function journalFailed(dir: string, did: string, cause: unknown): StoreEr
  * Visits good records with contiguous sequences from a place on, until one is missing or `visit` returns false; returns that place.
  * The payload is a view that is only valid during the call.
  */
-export async function eachRecord(
+async function eachRecord(
   disk: Disk,
   handle: number,
   from: IndexEntry,
@@ -131,4 +133,14 @@ export async function eachRecord(
     }
   }
   return { sequence, offset }
+}
+
+/** The records `from` to `to` that follow a place without a gap, and the place behind them. */
+export async function recordsIn(disk: Disk, handle: number, place: IndexEntry, end: number, from: number, to: number) {
+  const records: JournalRecord[] = []
+  const over = await eachRecord(disk, handle, place, end, (sequence, _offset, payload) => {
+    if (sequence >= from && sequence <= to) records.push({ sequence, payload: new Uint8Array(payload) })
+    return sequence <= to
+  })
+  return { records, over }
 }
