@@ -4,7 +4,6 @@ import { issueText } from '../../../kernel/kit/issue-text.js'
 import { nearest } from '../../../kernel/kit/text.js'
 import { isDropIn } from '../../../kernel/platform.js'
 import { Fault, type Setting } from '../../../kernel/plugin.js'
-import type { ConfigState } from './api.js'
 import { membersOf, placeOf, plain, treeOf } from './jsonc.js'
 import type { ConfigProblem, ConfigText, Said } from './layers.js'
 import { syntaxProblem } from './syntax.js'
@@ -35,11 +34,6 @@ export const configProblems = (...[text, where, known, isOverlay = false]: Param
 
 /** `config.json:3: what is wrong` */
 export const problemText = ({ where, text }: ConfigProblem): string => `${where}: ${text}`
-
-/** The state of a text beyond its values. */
-export function stateOf({ unowned, leftOut }: ConfigText, pending: readonly string[], problem?: string): ConfigState {
-  return { unowned, leftOut: leftOut.map(problemText), pending, ...(problem === undefined ? {} : { problem }) }
-}
 
 /** Reads one text and collects its mistakes. */
 class Reader {

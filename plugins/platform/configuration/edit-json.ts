@@ -60,7 +60,7 @@ export function removeAt(text: string, keys: readonly string[]): string {
 }
 
 /** The innermost existing object on a path, with the member there or the missing keys. */
-function locate(
+export function locate(
   object: Node,
   keys: readonly string[],
 ): { readonly object: Node; readonly missing: readonly string[]; readonly member?: Member } {

@@ -4,7 +4,7 @@ import { basename, dirname } from 'node:path'
 import { Serial } from '../../../kernel/kit/serial.js'
 import { type Clock, type Log, messageOf, type Scope } from '../../../kernel/plugin.js'
 import type { TextFile } from '../files/api.js'
-import type { Layer } from './layer.js'
+import type { Layer } from './layers.js'
 import type { FileSource } from './source.js'
 
 /** Milliseconds to gather a burst of writes, or a write by temporary file and rename, into one change. */
@@ -19,7 +19,8 @@ const WATCH_AFTER_MS = 500
 /** Reads the configuration file again whenever it is saved. An invalid text is not applied. */
 export class Follower {
   #unwatched = false
-  readonly #turns = new Serial()
+  /** Reads and writes, one at a time. One must not run another: that would be a deadlock. */
+  readonly turns = new Serial()
 
   constructor(
     private readonly source: FileSource,
@@ -28,16 +29,6 @@ export class Follower {
     private readonly scope: Scope,
     private readonly log: Log,
   ) {}
-
-  /** Serializes reads and writes. The work must not call this itself: that would be a deadlock. */
-  alone<T>(work: () => Promise<T>): Promise<T> {
-    return this.#turns.run(work)
-  }
-
-  /** Resolves when no read or write is running. */
-  idle(): Promise<void> {
-    return this.#turns.idle()
-  }
 
   /** Follows the file until the signal aborts. */
   async follow(signal: AbortSignal): Promise<void> {
@@ -52,7 +43,7 @@ export class Follower {
 
   /** Reads the file again. An invalid text is not applied, and becomes the `problem` of the state. */
   reload(): Promise<void> {
-    return this.alone(() => this.reread(this.source, 'config.json', this.pending))
+    return this.turns.run(() => this.reread(this.source, 'config.json', this.pending))
   }
 
   /** The text of a file. An emptied file is read again a second later, since it may be in the middle of a write. */

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Node, ParseError } from 'jsonc-parser'
-import { removeAt, setAt } from './edit-json.js'
+import { locate, removeAt, setAt } from './edit-json.js'
 import { ConfigErrors } from './errors.js'
 import { membersOf, placeOf, plain, treeOf } from './jsonc.js'
 import { syntaxProblem } from './syntax.js'
@@ -32,7 +32,9 @@ export function editJson(text: string, where: string, changes: readonly JsonChan
   for (const { keys, value } of changes) {
     checkWay(objectOf(after, where), keys, after, where)
     after = value === undefined ? removeAt(after, keys) : setAt(after, keys, value)
-    if (!isDeepStrictEqual(valueAt(objectOf(after, where), keys), value))
+    const tree = objectOf(after, where)
+    const found = tree && locate(tree, keys).member
+    if (!isDeepStrictEqual(found && plain(found.value), value))
       throw ConfigErrors.config_ambiguous(`${where} has ${keys.join('.')} more than once; keep one of them`)
   }
   return after
@@ -60,17 +62,6 @@ function checkWay(tree: Node | undefined, keys: readonly string[], text: string,
 
 /** The later of two members with one name counts. */
 const memberOf = (node: Node, name: string) => membersOf(node).findLast(({ key }) => key === name)?.value
-
-/** The value as {@link setAt} finds it: a text may write several parts of a path as one key, joined by dots. */
-function valueAt(node: Node | undefined, keys: readonly string[]): unknown {
-  if (!node) return undefined
-  if (keys.length === 0) return plain(node)
-  for (let count = keys.length; count > 0; count--) {
-    const member = memberOf(node, keys.slice(0, count).join('.'))
-    if (member) return valueAt(member, keys.slice(count))
-  }
-  return undefined
-}
 
 function invalid(text: string, offset: number, where: string, what: string) {
   const { line, column } = placeOf(text, offset)

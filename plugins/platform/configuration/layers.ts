@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { jsonOrText } from '../../../kernel/kit/canonical.js'
 import { issueText } from '../../../kernel/kit/issue-text.js'
 import { Fault, type PluginKernel, type Setting } from '../../../kernel/plugin.js'
+import type { SharedFile } from './save/shared-file.js'
 
 /** Origins of values, the weakest first: a stronger layer hides a weaker one's value of the same path. */
 export const configLayers = ['default', 'file', 'overlay', 'environment'] as const
@@ -43,6 +44,20 @@ export interface ConfigText {
 }
 
 export const NOTHING_SAID: ConfigText = { said: new Map(), unowned: [], leftOut: [] }
+
+/** A layer that is stored in a file. */
+export interface Layer {
+  readonly file: SharedFile
+  /** Names it in messages. */
+  readonly where: string
+  /** The latest valid text, and its content. */
+  readonly text: string
+  readonly document: ConfigText
+  /** Why the current file is not applied. */
+  problem: string | undefined
+  /** @throws Fault `config_invalid`, without any change */
+  take(text: string): void
+}
 
 /** The layers above the defaults, the weaker first. */
 export interface Layers {

@@ -1,7 +1,6 @@
 import { messageOf, type Setting } from '../../../kernel/plugin.js'
 import type { TextFile } from '../files/api.js'
-import type { Layer } from './layer.js'
-import { NOTHING_SAID, valueIn } from './layers.js'
+import { type Layer, NOTHING_SAID, valueIn } from './layers.js'
 import type { FileSource } from './source.js'
 
 /** A layer above the daemon's file. `restart-required` settings keep the value of its first read. */

@@ -15,13 +15,20 @@ import {
   type RewriteOptions,
   type WriteOptions,
 } from './api.js'
-import { configProblems, stateOf } from './document.js'
+import { configProblems, problemText } from './document.js'
 import { draftOf } from './draft.js'
 import { Follower } from './follower.js'
 import { Taps } from './in-effect.js'
 import { inOrder, textOf } from './in-force.js'
-import { explained, type Layer } from './layer.js'
-import { type ConfigText, layersOf, type OverlaidLayers, valueIn } from './layers.js'
+import {
+  type ConfigText,
+  type Layer,
+  type LayerValue,
+  layersOf,
+  type OverlaidLayers,
+  resultOf,
+  valueIn,
+} from './layers.js'
 import type { K } from './needs.js'
 import { Overlay } from './overlay.js'
 import { FileSource } from './source.js'
@@ -44,7 +51,7 @@ export class ConfigurationService {
     this.#source = FileSource.of(kernel.needs.values)
     const pending = () => this.#state(undefined).pending
     this.#follower = new Follower(this.#source, pending, kernel.clock, kernel.scope, kernel.log)
-    kernel.scope.defer('file', () => this.#follower.idle())
+    kernel.scope.defer('file', () => this.#follower.turns.idle())
     this.#source.changing = change => {
       this.#before = this.hashes().active
       try {
@@ -157,14 +164,24 @@ export class ConfigurationService {
 
   #explain(path: string, overlay: string | undefined): ExplainedSetting {
     const entry = this.entry(path)
-    const { document } = this.layer(this.#overlays.has(overlay ?? '') ? overlay : undefined)
-    return explained(entry, layersOf(entry, this.layers(overlay)), this.#get(entry, overlay), document.said.get(path))
+    const { section, apply } = entry
+    const layers = layersOf(entry, this.layers(overlay))
+    const [value, current] = [this.#get(entry, overlay), resultOf(entry, layers)]
+    const said = this.layer(this.#overlays.has(overlay ?? '') ? overlay : undefined).document.said.get(path)
+    return {
+      ...{ path, section, apply, value, layers },
+      layer: layers.at(-1)?.layer ?? 'default',
+      ...(entry.merge === 'by-name' && { names: namesOf(layers) }),
+      ...(!isDeepStrictEqual(current, value) && { pending: current }),
+      ...(said && { written: said.raw }),
+    }
   }
 
   #state(id: string | undefined): ConfigState {
     const { document, problem } = this.layer(id)
+    const { unowned, leftOut } = document
     const pending = this.#waiting(id).map(({ path }) => path)
-    return stateOf(document, pending, problem)
+    return { unowned, leftOut: leftOut.map(problemText), pending, ...(problem !== undefined && { problem }) }
   }
 
   /** Settings whose values wait for the next start. */
@@ -174,7 +191,7 @@ export class ConfigurationService {
   }
 
   #write(changes: readonly ConfigChange[], options: WriteOptions = {}): Promise<ConfigWritten> {
-    return this.#follower.alone(async () => {
+    return this.#follower.turns.run(async () => {
       const layer = this.layer(options.overlay)
       const text = await this.#follower.textOf(layer.file, layer.text)
       layer.take(text)
@@ -188,7 +205,7 @@ export class ConfigurationService {
   }
 
   #rewrite(rewrite: Rewrite, { dry, overlay, actor }: RewriteOptions) {
-    return this.#follower.alone(async () => {
+    return this.#follower.turns.run(async () => {
       const layer = this.layer(overlay)
       const before = await this.#follower.textOf(layer.file, layer.text)
       const problemsOf = (text: string) => configProblems(text, layer.where, this.known, overlay !== undefined)
@@ -222,7 +239,7 @@ export class ConfigurationService {
 
   async #reload(): Promise<void> {
     await this.#follower.reload()
-    await this.#follower.alone(async () => {
+    await this.#follower.turns.run(async () => {
       for (const id of [...this.#overlays.keys()]) await this.#reread(id)
     })
   }
@@ -231,7 +248,7 @@ export class ConfigurationService {
     if (this.#overlays.has(id)) throw ConfigErrors.overlay_taken(`the overlay ${id} already exists`)
     const overlay = new Overlay(file, where, this.#source, change => this.#change(id, change))
     this.#overlays.set(id, overlay)
-    await this.#follower.alone(() => this.#reread(id))
+    await this.#follower.turns.run(() => this.#reread(id))
     overlay.settle()
     return () => this.#change(id, () => this.#overlays.delete(id))
   }
@@ -260,3 +277,7 @@ export class ConfigurationService {
     return ConfigErrors.config_changed(message, { details: { generation: String(this.#generation), active, hash } })
   }
 }
+
+/** Layer of each entry of a merged map. */
+const namesOf = (layers: readonly LayerValue[]) =>
+  Object.fromEntries(layers.flatMap(({ layer, value }) => Object.keys(value as object).map(name => [name, layer])))

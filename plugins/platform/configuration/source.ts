@@ -3,8 +3,7 @@ import type { PluginKernel, Setting } from '../../../kernel/plugin.js'
 import { textFile } from '../files/api.js'
 import { configText } from './document.js'
 import { type ReadSettings, Values, valuesOf } from './in-effect.js'
-import type { Layer } from './layer.js'
-import { type ConfigText, type Layers, NOTHING_SAID, readEnvironment, valueIn } from './layers.js'
+import { type ConfigText, type Layer, type Layers, NOTHING_SAID, readEnvironment, valueIn } from './layers.js'
 import { type SharedFile, sharedFile } from './save/shared-file.js'
 
 /** The values of the configuration file and the environment. */
