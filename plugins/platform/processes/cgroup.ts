@@ -2,15 +2,12 @@ import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from '
 import { writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { ifPossible } from '../../../kernel/kit/system-calls.js'
-
-/** Stores the path of the cgroup, so that the next daemon finds the one that this daemon leaves. */
-export interface CgroupLocation {
-  get(): string | undefined
-  /** Durable when it resolves. */
-  set(dir: string): Promise<void>
-}
+import type { Db } from '../../../kernel/plugin.js'
+import { meta } from './tables.js'
 
 const prefix = 'svc-'
+/** The path is in the database: the next daemon may run in another cgroup, and must find the leftovers of a crash. */
+const STORED = { key: 'cgroup' }
 
 /**
  * A cgroup (v2) of the home below the daemon's own, if it may create one: as root, or in a unit of systemd with `Delegate=yes`. The
@@ -21,7 +18,7 @@ export class Cgroup {
   constructor(
     private readonly homeId: string,
     private readonly self: number,
-    private readonly location: CgroupLocation,
+    private readonly db: Db,
   ) {}
 
   /** Creates the cgroup and moves this process into it; false where that is not possible. */
@@ -33,7 +30,7 @@ export class Cgroup {
       removeEmpty(own)
       mkdirSync(dir, { recursive: true })
       // Before it is used: a daemon that is killed in between leaves an empty one.
-      if (this.location.get() !== dir) await this.location.set(dir)
+      if (this.#stored() !== dir) await this.db.tx(t => meta.replace(t, { ...STORED, value: dir }))
       // Another daemon may have removed the empty one meanwhile.
       mkdirSync(dir, { recursive: true })
       // The system call may take 20 ms, so it runs in another thread.
@@ -78,8 +75,12 @@ export class Cgroup {
 
   /** The stored path, unless it belongs to the home that this one was copied from. */
   #kept(): string | undefined {
-    const dir = this.location.get()
+    const dir = this.#stored()
     return dir !== undefined && basename(dir) === `${prefix}${this.homeId}` ? dir : undefined
+  }
+
+  #stored(): string | undefined {
+    return meta.get(this.db, STORED)?.value
   }
 
   #isInside(own: string | undefined): boolean {

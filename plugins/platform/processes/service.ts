@@ -2,7 +2,7 @@ import type { Consumer, Faults, PluginKernel } from '../../../kernel/plugin.js'
 import type { ProcessesApi } from './api.js'
 import { Callers } from './callers.js'
 import { createSpawner, type Spawner } from './spawner.js'
-import { cgroupPlace, homeIdentity, processTable } from './tables.js'
+import { homeIdentity, processTable } from './tables.js'
 
 export interface ProcessesOptions {
   /**
@@ -30,17 +30,13 @@ export class ProcessesService {
   async start(): Promise<void> {
     const { db, home, ids, clock, scope } = this.kernel
     const { cgroup } = this.options
-    let isNew = false
-    const homeId = await homeIdentity(db, home.root, () => {
-      isNew = true
-      return ids.hex(16)
-    })
+    const { homeId, isNew } = await homeIdentity(db, home.root, ids.hex(16))
     const spawner = createSpawner({
       homeId,
       table: processTable(db),
       clock,
       durable: () => db.durable(),
-      ...(cgroup ? { cgroup: cgroupPlace(db) } : {}),
+      ...(cgroup ? { cgroup: db } : {}),
       report: ({ owner, hook, error }) => this.kernel.needs.report(owner, hook, error),
     })
     this.#spawner = spawner

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn as spawnChild } from 'node:child_process'
 import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
-import { type Clock, type Report, turn } from '../../../kernel/plugin.js'
+import { type Clock, type Db, type Report, turn } from '../../../kernel/plugin.js'
 import type { Caller, ProcessHandle, SpawnRequest, StopOptions } from './api.js'
-import { Cgroup, type CgroupLocation } from './cgroup.js'
+import { Cgroup } from './cgroup.js'
 import { checkCommand } from './command.js'
 import { SpawnError } from './error.js'
 import { idsOf, inspectProcess, type ProcessDetails, type ProcessInfo } from './inspect.js'
@@ -32,7 +32,7 @@ export interface SpawnerOptions {
   /** Resolves when everything seen so far is on the disk. */
   durable(): Promise<void>
   /** Allows to move this process into a cgroup of the home: only for a program that runs nothing but one home. */
-  readonly cgroup?: CgroupLocation
+  readonly cgroup?: Db
   /** Receives faults of processes that flood an output stream. */
   readonly report?: Report
   /** Limits of each output stream of each process. */
@@ -43,11 +43,11 @@ export interface SpawnerOptions {
 const termMs = { reap: 1000, strays: 500 }
 
 export function createSpawner(options: SpawnerOptions) {
-  const { homeId, table, clock, durable, cgroup: cgroupLocation, report, limits = OUTPUT_LIMITS } = options
+  const { homeId, table, clock, durable, cgroup: stored, report, limits = OUTPUT_LIMITS } = options
   const system = hostSystem()
   const reaper = new Reaper(system)
   const { platform } = process
-  const cgroup = cgroupLocation && platform === 'linux' ? new Cgroup(homeId, system.self, cgroupLocation) : undefined
+  const cgroup = stored && platform === 'linux' ? new Cgroup(homeId, system.self, stored) : undefined
   const home = homeNumber(homeId)
   /** Number of this process, if another process of this home started it. */
   const ownNumber = numberIn(inspectProcess(system.self, platform)?.mark ?? 0, home)

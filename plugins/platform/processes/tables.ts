@@ -1,7 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { column, type RowOf, table } from '../../../kernel/kit/table.js'
 import type { Db, Inherited } from '../../../kernel/plugin.js'
-import type { CgroupLocation } from './cgroup.js'
 import { idsOf, inspectProcess } from './inspect.js'
 import { numberIn } from './mark.js'
 import { homeNumber } from './marking.js'
@@ -58,22 +57,12 @@ export function processTable(db: Db): ProcessTable {
  * A unique name of this home: created at its first start, combined with device and inode of the folder. So a copied home, which
  * includes the database, never ends the processes of its original.
  */
-export async function homeIdentity(db: Db, root: string, make: () => string): Promise<string> {
+export async function homeIdentity(db: Db, root: string, fresh: string) {
   const { dev, ino } = await stat(root)
-  const folderId = `${dev.toString(16)}.${ino.toString(16)}`
-  const found = meta.get(db, { key: 'home_id' })
-  if (found) return `${found.value}.${folderId}`
-  const value = make()
-  await db.tx(t => meta.insert(t, { key: 'home_id', value }))
-  return `${value}.${folderId}`
-}
-
-/** The home's cgroup, stored in the database: the next daemon may run in another cgroup, and must find the leftovers of a crash. */
-export function cgroupPlace(db: Db): CgroupLocation {
-  return {
-    get: () => meta.get(db, { key: 'cgroup' })?.value,
-    set: dir => db.tx(t => meta.replace(t, { key: 'cgroup', value: dir })),
-  }
+  const { value = fresh } = meta.get(db, { key: 'home_id' }) ?? {}
+  const isNew = value === fresh
+  if (isNew) await db.tx(t => meta.insert(t, { key: 'home_id', value }))
+  return { homeId: `${value}.${dev.toString(16)}.${ino.toString(16)}`, isNew }
 }
 
 /**
