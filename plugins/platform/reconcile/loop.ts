@@ -1,3 +1,4 @@
+import { Feed } from '../../../kernel/kit/feed.js'
 import { allowance } from '../../../kernel/kit/flood.js'
 import { Collected } from '../../../kernel/platform.js'
 import type { Change, Faults, Kind, PluginKernel, Report, StoredRecord, Tx, Written } from '../../../kernel/plugin.js'
@@ -14,7 +15,8 @@ type Watched = BoundReconciler['watches'][number]
  */
 export class ReconcileLoop implements ReconcileApi {
   readonly #loops = new Map<string, KindLoop>()
-  readonly #waiters = new Set<() => void>()
+  /** Tells that passes have ended. */
+  readonly #ended = new Feed<never>()
   #kinds: ReadonlyMap<string, Kind> = new Map()
   readonly passed
 
@@ -49,7 +51,7 @@ export class ReconcileLoop implements ReconcileApi {
     for (const reconciler of bootOrder(this.#reconcilers().filter(({ kind }) => !this.#loops.has(kind)))) {
       reconciler.scope.defer(`reconciler ${reconciler.kind}`, () => this.remove(reconciler.kind))
       const { records, db, clock, ids } = this.kernel
-      const own = { report: this.#report, wake: () => this.#wake(), passed: this.passed }
+      const own = { report: this.#report, wake: () => this.#ended.wake(), passed: this.passed }
       const loop = new KindLoop(reconciler, { records, db, clock, ids, ...own })
       this.#loops.set(reconciler.kind, loop)
       await loop.boot()
@@ -80,7 +82,7 @@ export class ReconcileLoop implements ReconcileApi {
   async remove(kind: string): Promise<void> {
     const loop = this.#loops.get(kind)
     this.#loops.delete(kind)
-    this.#wake()
+    this.#ended.wake()
     await loop?.end()
   }
 
@@ -91,20 +93,14 @@ export class ReconcileLoop implements ReconcileApi {
   async settled(keys: readonly RecordKey[], options: { readonly timeoutMs?: number } = {}): Promise<boolean> {
     // A key is pending until its pass has ended. One that changes during its pass is queued again and stays pending.
     const open = () => keys.some(({ kind, id }) => this.#loops.get(kind)?.isPending(id))
-    if (!open()) return true
-    return new Promise(resolve => {
-      const timer = this.kernel.clock.timeout(options.timeoutMs ?? 5000, () => {
-        this.#waiters.delete(check)
-        resolve(false)
-      })
-      const check = () => {
-        if (open()) return
-        this.#waiters.delete(check)
-        timer.cancel()
-        resolve(true)
-      }
-      this.#waiters.add(check)
+    let isLate = false
+    const timer = this.kernel.clock.timeout(options.timeoutMs ?? 5000, () => {
+      isLate = true
+      this.#ended.wake()
     })
+    while (open() && !isLate) await this.#ended.next()
+    timer.cancel()
+    return !open()
   }
 
   health(): KindHealth[] {
@@ -136,10 +132,6 @@ export class ReconcileLoop implements ReconcileApi {
   #stored(kind: string, id: string): readonly StoredRecord[] {
     const record = this.kernel.records.get(kind, id) as StoredRecord | undefined
     return record ? [record] : []
-  }
-
-  #wake(): void {
-    for (const check of [...this.#waiters]) check()
   }
 
   #reconcilers(): BoundReconciler[] {
