@@ -39,6 +39,17 @@ interface Form {
   readonly names: (string | undefined)[]
 }
 
+/** The first index of a sorted list from which `isAfter` holds, or the length of the list. */
+function firstIndex(length: number, isAfter: (at: number) => boolean): number {
+  let low = 0
+  for (let high = length; low < high; ) {
+    const middle = (low + high) >>> 1
+    if (isAfter(middle)) high = middle
+    else low = middle + 1
+  }
+  return low
+}
+
 /** Forms, found by bisection regardless of shared prefixes. They are sorted on use. */
 class Forms {
   readonly #forms: Form[] = []
@@ -83,13 +94,7 @@ class Forms {
   #after(text: string): number {
     if (!this.#isSorted) this.#forms.sort((a, b) => (a.text < b.text ? -1 : 1))
     this.#isSorted = true
-    let low = 0
-    for (let high = this.#forms.length; low < high; ) {
-      const middle = (low + high) >>> 1
-      if ((this.#forms[middle] as Form).text > text) high = middle
-      else low = middle + 1
-    }
-    return low
+    return firstIndex(this.#forms.length, at => (this.#forms[at] as Form).text > text)
   }
 }
 
@@ -236,13 +241,8 @@ export class SecretMatcher {
     const first = headOf(text)
     // A form of exactly the text's length has the same number. For a text of full head length, longer forms have it too.
     const least = text.length === HEAD ? first : first + 1
-    let low = 0
-    for (let high = heads.length; low < high; ) {
-      const middle = (low + high) >>> 1
-      if ((heads[middle] as number) >= least) high = middle
-      else low = middle + 1
-    }
-    return low < heads.length && (heads[low] as number) < first + 128 ** (HEAD - text.length)
+    const found = heads[firstIndex(heads.length, at => (heads[at] as number) >= least)]
+    return found !== undefined && found < first + 128 ** (HEAD - text.length)
   }
 
   #known(text: string, code: Code | undefined, name: string | undefined): Form {

@@ -51,18 +51,25 @@ export class PeerTable {
    * the system does not reveal peers.
    */
   static async open(folder = '/proc/net'): Promise<PeerTable | string> {
+    const opening = ['tcp', 'tcp6'].map(name => open(path.join(folder, name)).catch(() => undefined))
+    const [tcp, tcp6] = await Promise.all(opening)
+    const peers = new PeerTable([tcp, tcp6].filter(file => file !== undefined))
+    const why = await peers.#whyNot(tcp)
+    if (why !== undefined) await peers.close()
+    return why ?? peers
+  }
+
+  async #whyNot(tcp: FileHandle | undefined): Promise<string | undefined> {
     const uid = process.geteuid?.()
-    const [table, overflow] = await Promise.all([
-      readStart(path.join(folder, 'tcp')),
-      readFile('/proc/sys/kernel/overflowuid', 'utf8').catch(() => ''),
-    ])
-    if (uid === undefined || !/\buid\b.*\binode\b/.test(table)) {
+    const { bytesRead = 0 } = (await tcp?.read(this.#page, 0, READ_BYTES, 0).catch(() => undefined)) ?? {}
+    const isTable = /\buid\b.*\binode\b/.test(this.#page.toString('latin1', 0, bytesRead))
+    if (uid === undefined || !isTable)
       return 'this system does not report the user at the other end of a TCP connection'
-    }
+    const overflow = await readFile('/proc/sys/kernel/overflowuid', 'utf8').catch(() => '')
     // All users without a number in this user namespace appear as this one.
-    if (Number.parseInt(overflow, 10) === uid) return `user ${uid} stands for all unmapped users of this system`
-    const files = await Promise.all(['tcp', 'tcp6'].map(name => open(path.join(folder, name)).catch(() => undefined)))
-    return new PeerTable(files.filter(file => file !== undefined))
+    return Number.parseInt(overflow, 10) === uid
+      ? `user ${uid} stands for all unmapped users of this system`
+      : undefined
   }
 
   /** The peer of a connection; synchronous when known. The first call begins the lookup; it never rejects. */
@@ -173,17 +180,3 @@ function addressOf(hex: string): string {
 const portOf = (hex: string) => Number.parseInt(hex, 16)
 
 const portHex = (port = 0) => port.toString(16).toUpperCase().padStart(4, '0')
-
-/** The first bytes of a file; empty when it cannot be read. */
-async function readStart(file: string): Promise<string> {
-  const handle = await open(file).catch(() => undefined)
-  if (!handle) return ''
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(READ_BYTES), 0, READ_BYTES, 0)
-    return buffer.toString('latin1', 0, bytesRead)
-  } catch {
-    return ''
-  } finally {
-    await handle.close()
-  }
-}
