@@ -30,7 +30,7 @@ export class ProcessesService {
   async start(): Promise<void> {
     const { db, home, ids, clock, scope } = this.kernel
     const { cgroup } = this.options
-    const { homeId, isNew } = await homeIdentity(db, home.root, ids.hex(16))
+    const { homeId, isNew } = await homeIdentity(db, home.root, ids)
     const spawner = createSpawner({
       homeId,
       table: processTable(db),

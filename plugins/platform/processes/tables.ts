@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { column, type RowOf, table } from '../../../kernel/kit/table.js'
-import type { Db, Inherited } from '../../../kernel/plugin.js'
+import type { Db, Ids, Inherited } from '../../../kernel/plugin.js'
 import { idsOf, inspectProcess } from './inspect.js'
 import { numberIn } from './mark.js'
 import { homeNumber } from './marking.js'
@@ -57,12 +57,12 @@ export function processTable(db: Db): ProcessTable {
  * A unique name of this home: created at its first start, combined with device and inode of the folder. So a copied home, which
  * includes the database, never ends the processes of its original.
  */
-export async function homeIdentity(db: Db, root: string, fresh: string) {
+export async function homeIdentity(db: Db, root: string, ids: Ids) {
   const { dev, ino } = await stat(root)
-  const { value = fresh } = meta.get(db, { key: 'home_id' }) ?? {}
-  const isNew = value === fresh
-  if (isNew) await db.tx(t => meta.insert(t, { key: 'home_id', value }))
-  return { homeId: `${value}.${dev.toString(16)}.${ino.toString(16)}`, isNew }
+  const found = meta.get(db, { key: 'home_id' })
+  const { value } = found ?? { value: ids.hex(16) }
+  if (!found) await db.tx(t => meta.insert(t, { key: 'home_id', value }))
+  return { homeId: `${value}.${dev.toString(16)}.${ino.toString(16)}`, isNew: !found }
 }
 
 /**
