@@ -169,7 +169,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
         needs: needs as never,
         home,
         env,
-        log: log.childOf(name, tapper.scope),
+        log: log.of(name),
         redact,
         scope: tapper.scope,
         clock,

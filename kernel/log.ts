@@ -1,4 +1,4 @@
-import type { Clock, Scope } from './contract/basics.js'
+import type { Clock } from './contract/basics.js'
 import type { Log } from './contract/plugin-kernel.js'
 import type { Redact } from './contract/redact.js'
 
@@ -33,21 +33,12 @@ export interface LogPort
   child(bindings: { readonly plugin?: string }): LogPort
 }
 
-/** The logger of a loaded plugin, made when it writes its first line. */
-interface Child {
-  readonly scope: Scope
-  readonly plugin?: string
-  readonly logger?: LogPort
-}
-
 /** The log of the kernel and of its plugins, each with a child of its own. */
 export class KernelLog {
-  /**
-   * Undefined when nothing is logged. `own` writes the kernel's lines, and lines of plugins without a child, with the plugin as a
-   * field.
-   */
-  readonly #to: { readonly port: LogPort; readonly own: LogPort } | undefined
-  readonly #children = new Map<string, Child>()
+  /** Undefined when nothing is logged. */
+  readonly #port: LogPort | undefined
+  /** A child for each name as redacted, because a name may come to contain a secret; that of the kernel has none. */
+  readonly #children = new Map<string | undefined, LogPort>()
   #levelNow: () => Level = () => 'info'
 
   constructor(
@@ -55,8 +46,7 @@ export class KernelLog {
     clock: Pick<Clock, 'now'>,
     private readonly redact: Pick<Redact, 'value'>,
   ) {
-    const port = typeof to === 'function' ? portOf(to, clock) : to
-    this.#to = port && { port, own: port.child({}) }
+    this.#port = typeof to === 'function' ? portOf(to, clock) : to
   }
 
   /** Sets the function that gives the level of every later line. */
@@ -73,36 +63,18 @@ export class KernelLog {
     )
   }
 
-  /** The log of a loaded plugin, with a child logger until its scope ends. */
-  childOf(plugin: string, scope: Scope): Log {
-    this.#children.set(plugin, { scope })
-    scope.signal.addEventListener('abort', () => {
-      if (this.#children.get(plugin)?.scope === scope) this.#children.delete(plugin)
-    })
-    return this.of(plugin)
-  }
-
   #write(level: Level, name: string | undefined, text: string, fields: Readonly<Record<string, unknown>>): void {
     const levelNow = this.#levelNow()
     // Checked before redaction, which costs more.
-    if (!this.#to || LEVELS.indexOf(level) < LEVELS.indexOf(levelNow)) return
-    const bindings = name === undefined ? {} : this.redact.value({ plugin: name }, member => member === 'plugin')
-    const { port, own } = this.#to
-    const child = name === undefined ? undefined : this.#childFor(port, name, bindings)
-    const logger = child ?? own
+    if (!this.#port || LEVELS.indexOf(level) < LEVELS.indexOf(levelNow)) return
+    const bindings: { readonly plugin?: string } =
+      name === undefined ? {} : this.redact.value({ plugin: name }, member => member === 'plugin')
+    const logger = this.#children.get(bindings.plugin) ?? this.#port.child(bindings)
+    this.#children.set(bindings.plugin, logger)
     if (logger.level !== levelNow) logger.level = levelNow
     const { level: _level, time: _time, plugin: _plugin, msg: _msg, ...more } = fields
     const { msg, ...clean } = this.redact.value({ ...more, msg: text })
-    logger[level](child ? clean : { ...clean, ...bindings }, msg)
-  }
-
-  /** The child of a plugin, bound to its redacted name. It is replaced when the name has come to contain a secret. */
-  #childFor(port: LogPort, name: string, bindings: { readonly plugin?: string }): LogPort | undefined {
-    const child = this.#children.get(name)
-    if (!child || (child.logger && child.plugin === bindings.plugin)) return child?.logger
-    const logger = port.child(bindings)
-    this.#children.set(name, { ...child, ...bindings, logger })
-    return logger
+    logger[level](clean, msg)
   }
 }
 

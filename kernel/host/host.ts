@@ -1,11 +1,11 @@
 import { within } from '../clock.js'
 import { Fault, messageOf } from '../contract/errors.js'
+import type { Change } from '../contract/kernel-hooks.js'
 import { isDropIn, type Plugin, type PluginState, reasonOf } from '../contract/plugin.js'
 import { Redactors } from '../contract/redact.js'
 import { kernelTapper } from '../hooks/kernel-hooks.js'
 import { Serial } from '../kit/serial.js'
 import { OwnedScope } from '../scope.js'
-import { Changing } from './changing.js'
 import { conflictOf, lackOf } from './claims.js'
 import { HeldWrites } from './held-writes.js'
 import { OptionalTaps } from './optional-taps.js'
@@ -17,6 +17,18 @@ import { Services } from './services.js'
 import { type Seat, type Slot, Slots } from './slots.js'
 
 /** Replaces a result that the caller ignores. */
+/** A change under way: the plugins that it started, and those that taps of its stages refused, with the reason. */
+class Changing implements Change {
+  readonly started = new Set<string>()
+  readonly refused = new Map<string, string>()
+
+  constructor(readonly boot: boolean) {}
+
+  fail(owner: string, error: string): void {
+    this.refused.set(owner, error)
+  }
+}
+
 const nothing = () => {}
 const APPLY_MS = 30_000
 const RELEASE_MS = 5000

@@ -1,8 +1,6 @@
 // timeout: 120s
 import { rm } from 'node:fs/promises'
 import { inspect } from 'node:util'
-import v8 from 'node:v8'
-import vm from 'node:vm'
 import { pino } from 'pino'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -123,14 +121,13 @@ test('a cyclic cause is logged', async () => {
   })
 })
 
-test('the child logger of a reloaded plugin is released, over a thousand reloads', async () => {
-  const children: WeakRef<LogPort>[] = []
+test('a reloaded plugin has one child logger, over a thousand reloads', async () => {
+  let children = 0
   const port = (): LogPort => ({
     level: 'info',
     child: () => {
-      const child = port()
-      children.push(new WeakRef(child))
-      return child
+      children++
+      return port()
     },
     debug() {},
     info() {},
@@ -151,15 +148,7 @@ test('the child logger of a reloaded plugin is released, over a thousand reloads
   }).surface({})
   await withKernel({ plugins: [plugin], log: port(), clock }, async kernel => {
     for (let n = 0; n < 1000; n++) await kernel.host.reload(plugin)
-    assert.ok(children.length > 1000, 'each life had a child')
-    v8.setFlagsFromString('--expose-gc')
-    const collect = vm.runInNewContext('gc')
-    for (let n = 0; n < 5; n++) {
-      await new Promise(resolve => setImmediate(resolve))
-      collect()
-    }
-    const kept = children.filter(child => child.deref()).length
-    assert.ok(kept < 10, `${kept} children are kept`)
+    assert.ok(children < 10, `${children} children`)
   })
 })
 
