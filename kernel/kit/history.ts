@@ -1,4 +1,5 @@
 import type { Db, SqlValue, Tx } from '../contract/storage.js'
+import { type Condition, matching } from './table.js'
 import { sqlName } from './text.js'
 
 /** Columns and values that identify the rows of one history. */
@@ -49,43 +50,34 @@ export class History<R extends { readonly seq: number }> {
 
   /** Rows older than the row at `behind`, newest first, at most `limit` (-1: all). */
   page(of: Of<R>, { limit, behind }: { readonly limit: number; readonly behind?: number | undefined }): R[] {
-    const { where, params } = whereOf(of)
+    const { sql: where, params } = whereOf(of)
     const sql = `SELECT * FROM ${this.#table} WHERE ${where} AND seq < ? ORDER BY seq DESC LIMIT +?`
     return this.db.all<R>(sql, [...params, behind ?? Number.MAX_SAFE_INTEGER, limit])
   }
 
   /** Removes the newest row of a history. */
   pop(t: Tx, of: Of<R>): void {
-    const { where, params } = whereOf(of)
+    const { sql: where, params } = whereOf(of)
     t.run(`DELETE FROM ${this.#table} WHERE seq = (SELECT max(seq) FROM ${this.#table} WHERE ${where})`, params)
   }
 
   /** Deletes the rows of a history that need not be kept; returns their number. */
   prune(t: Tx, of: Of<R>, { newest, since }: Retention): number {
     if (newest === undefined && since === undefined) return 0
-    const { where, params } = whereOf(of)
+    const { sql: where, params } = whereOf(of)
     const { time = 'at', ended = 'true' } = this.options
     const mine = `${where} AND (${ended})`
-    const conditions: [sql: string, ...params: SqlValue[]][] = [[mine, ...params]]
     const oldest = `SELECT seq FROM ${this.#table} WHERE ${mine} ORDER BY seq DESC LIMIT 1 OFFSET ?`
-    if (newest !== undefined) conditions.push([`seq <= (${oldest})`, ...params, newest])
-    if (since !== undefined) conditions.push([`(${time}) < ?`, since])
-    const sql = `DELETE FROM ${this.#table} WHERE ${conditions.map(([text]) => text).join(' AND ')}`
-    return t.run(
-      sql,
-      conditions.flatMap(([, ...values]) => values),
-    ).changes
+    const old = matching([mine, ...params], [`seq <= (${oldest})`, ...params, newest], [`(${time}) < ?`, since])
+    return t.run(`DELETE FROM ${this.#table} WHERE ${old.sql}`, old.params).changes
   }
 
   /** Removes a history. */
   forget(t: Tx, of: Of<R>): void {
-    const { where, params } = whereOf(of)
+    const { sql: where, params } = whereOf(of)
     t.run(`DELETE FROM ${this.#table} WHERE ${where}`, params)
   }
 }
 
-function whereOf(of: object): { readonly where: string; readonly params: SqlValue[] } {
-  const entries = Object.entries(of).filter(([, value]) => value !== undefined)
-  const where = entries.map(([column]) => `${sqlName(column)} = ?`).join(' AND ')
-  return { where: where === '' ? 'true' : where, params: entries.map(([, value]) => value as SqlValue) }
-}
+const whereOf = (of: Readonly<Record<string, unknown>>) =>
+  matching(...Object.entries(of).map(([column, value]): Condition => [`${sqlName(column)} = ?`, value as SqlValue]))

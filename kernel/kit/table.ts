@@ -340,3 +340,12 @@ function absenceIn(schema: v.GenericSchema & { readonly wrapped?: v.GenericSchem
 export function table<const C extends Columns>(name: string, columns: C): Table<C> {
   return new Table(name, columns)
 }
+
+/** A condition of a query with the values of its parameters. It applies unless one of them is undefined. */
+export type Condition = readonly [sql: string, ...values: (SqlValue | undefined)[]]
+
+/** All conditions that apply, joined by AND, and their parameters. */
+export function matching(...conditions: readonly Condition[]): { readonly sql: string; readonly params: SqlValue[] } {
+  const given = conditions.filter((one): one is [string, ...SqlValue[]] => !one.includes(undefined))
+  return { sql: given.map(([sql]) => sql).join(' AND ') || 'true', params: given.flatMap(([, ...values]) => values) }
+}

@@ -1,4 +1,5 @@
-import { type Db, type Migration, operator, type SqlValue, type Tx, turn } from '../../../kernel/plugin.js'
+import { matching } from '../../../kernel/kit/table.js'
+import { type Db, type Migration, operator, type Tx, turn } from '../../../kernel/plugin.js'
 import type { VerifyAuditReply } from '../../../schemas/daemon/audit.js'
 import { OPERATOR } from '../../access/identity/api.js'
 import { type ChainedRow, COLUMNS, entries, GENESIS, hashOf, type NewEntry, valuesOf } from './entry.js'
@@ -119,13 +120,13 @@ export class Chain {
     limit: number,
     before: number = Number.MAX_SAFE_INTEGER,
   ): ChainedRow[] {
-    const { where, params } = conditions(filter)
-    return entries.query(this.db, `WHERE seq < ?${where} ORDER BY seq DESC LIMIT +?`, [before, ...params, limit])
+    const { sql, params } = conditions(filter)
+    return entries.query(this.db, `WHERE seq < ? AND ${sql} ORDER BY seq DESC LIMIT +?`, [before, ...params, limit])
   }
 
   count(filter: Parameters<Chain['page']>[0]): number {
-    const { where, params } = conditions(filter)
-    return Number(this.db.row(`SELECT count(*) FROM audit_entry WHERE true${where}`, params)?.[0])
+    const { sql, params } = conditions(filter)
+    return Number(this.db.row(`SELECT count(*) FROM audit_entry WHERE ${sql}`, params)?.[0])
   }
 
   /** The newest entry with these values. */
@@ -221,22 +222,13 @@ const INSERT = `INSERT INTO audit_entry (${COLUMNS.join(', ')}, hash) SELECT ${C
 /** Actor columns of the audit's own entries. */
 export const NOBODY = { actor_kind: 'daemon', actor_id: 'audit', origin: 'daemon' } as const
 
-function conditions({ actor, action, subject, since }: Parameters<Chain['page']>[0]): {
-  where: string
-  params: SqlValue[]
-} {
+const conditions = ({ actor, action, subject, since }: Parameters<Chain['page']>[0]) =>
   // A kind (`job`) matches all of its records, and a family (`record`) all of its actions. An id matches subjects that contain it
   // (`sessions/ses_1`) and entries that the request or event of that id caused.
-  const parts: [sql: string, ...params: (SqlValue | undefined)[]][] = [
+  matching(
     // The operator is stored under the id of its authority.
     ['actor_id = ?', actor === OPERATOR ? operator.id : actor],
     [`(action = ? OR substr(action, 1, length(?) + 1) = ? || '.')`, action, action, action],
     [`(instr('/' || subject || '/', '/' || ? || '/') > 0 OR cause = ?)`, subject, subject],
     ['at >= ?', since],
-  ]
-  const filters = parts.filter(([, value]) => value !== undefined)
-  return {
-    where: filters.map(([sql]) => ` AND ${sql}`).join(''),
-    params: filters.flatMap(([, ...values]) => values as SqlValue[]),
-  }
-}
+  )

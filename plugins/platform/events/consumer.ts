@@ -13,22 +13,16 @@ export class Consumer {
   #saved: number
   #saving: Promise<unknown> | undefined
 
-  readonly cursor: string | undefined
-  readonly type: string
-  readonly #atOnce: number
-
-  /** @param what `cursor` is the name of a durable one; `type` is the name of an event, or `*` */
+  /** @param cursor the name of a durable one; @param type the name of an event, or `*` */
   constructor(
     private readonly log: EventLog,
     readonly scope: Scope,
-    what: { readonly cursor: string | undefined; readonly type: string; readonly atOnce?: number | undefined },
+    readonly cursor: string | undefined,
+    readonly type: string,
+    private readonly atOnce: number,
     readonly fn: (event: StoredEvent) => Awaitable<void>,
     private position: number,
   ) {
-    const { cursor, type, atOnce = 1 } = what
-    this.cursor = cursor
-    this.type = type
-    this.#atOnce = atOnce
     this.#filter = type === '*' ? {} : { name: type }
     this.#saved = position
   }
@@ -81,8 +75,8 @@ export class Consumer {
       return
     }
     const page = recent ?? kept ?? (await this.log.list({ ...this.#filter, after: this.position, limit: PAGE }))
-    for (let n = 0; n < page.length; n += this.#atOnce) {
-      const isGoingOn = this.#handAll(page.slice(n, n + this.#atOnce))
+    for (let n = 0; n < page.length; n += this.atOnce) {
+      const isGoingOn = this.#handAll(page.slice(n, n + this.atOnce))
       if (isGoingOn !== true && !(await isGoingOn)) return
     }
     if (page.length < PAGE) this.position = Math.max(this.position, upTo)
@@ -152,7 +146,11 @@ export class Consumer {
     const fresh = db.row('SELECT min(seq) FROM kernel_event WHERE seq > ? AND at >= ?', [lost ?? 0, this.#oldest])?.[0]
     const to = Math.min(Number(fresh ?? Number.POSITIVE_INFINITY) - 1, this.log.last)
     const { sql, params } = conditions(this.#filter)
-    const there = db.row(`SELECT count(*) FROM kernel_event WHERE seq BETWEEN ? AND ?${sql}`, [from, to, ...params])
+    const there = db.row(`SELECT count(*) FROM kernel_event WHERE seq BETWEEN ? AND ? AND ${sql}`, [
+      from,
+      to,
+      ...params,
+    ])
     const payload = { from, to, missed: away + Number(there?.[0]) }
     const actor = { kind: 'daemon', id: 'kernel' } as const
     return { seq: to, id: ids.id('evt'), at: clock.now(), name: 'gap', actor, payload }

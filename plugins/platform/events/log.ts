@@ -203,9 +203,9 @@ export class EventLog {
     const days = [filter.from, filter.to].map(day => Date.parse(/^\d{4}-\d\d-\d\d$/.test(day) ? day : '') / DAY_MS)
     if (!days.every(Number.isInteger)) throw KernelErrors.invalid_filter('from and to are days, YYYY-MM-DD')
     const { sql, params } = conditions(filter)
-    const counted = `SELECT day, name, sum(n) FROM (SELECT day, name, n FROM kernel_event_day WHERE day BETWEEN ? AND ?${sql}
+    const counted = `SELECT day, name, sum(n) FROM (SELECT day, name, n FROM kernel_event_day WHERE day BETWEEN ? AND ? AND ${sql}
       UNION ALL SELECT at / ${DAY_MS} AS day, name, 1 FROM kernel_event WHERE seq <= ? AND at / ${DAY_MS} BETWEEN ? AND ?
-        AND (indexed = 1${sql} OR seq > ?${sql})) GROUP BY day, name ORDER BY day, name`
+        AND (indexed = 1 AND ${sql} OR seq > ? AND ${sql})) GROUP BY day, name ORDER BY day, name`
     return this.kernel.db
       .rows(counted, [...days, ...params, this.#durable, ...days, ...params, this.#indexed, ...params])
       .map(([day, name, n]) => ({ day: iso(Number(day) * DAY_MS).slice(0, 10), name: String(name), n: Number(n) }))
@@ -225,7 +225,7 @@ export class EventLog {
     const { sql, params } = conditions(filter)
     const border = Math.max(after, this.#indexed)
     const read = (more: string, from: number, upTo: number) => (most: number) => {
-      const page = `SELECT * FROM kernel_event WHERE seq > ? AND seq <= ?${more}${sql} ORDER BY seq ${order} LIMIT +?`
+      const page = `SELECT * FROM kernel_event WHERE seq > ? AND seq <= ?${more} AND ${sql} ORDER BY seq ${order} LIMIT +?`
       return this.kernel.db.all<EventRow>(page, [from, upTo, ...params, most])
     }
     // The newer rows are few enough to read all of them.
@@ -323,8 +323,8 @@ export class EventLog {
       if (!row) void this.saveCursor(owner, cursor, start).catch(() => {})
       start = Number(row?.[0] ?? start)
     }
-    const atOnce = isCursor(what) ? what.atOnce : 1
-    const consumer = new Consumer(this, scope, { cursor, type, atOnce }, fn, start)
+    const atOnce = (isCursor(what) && what.atOnce) || 1
+    const consumer = new Consumer(this, scope, cursor, type, atOnce, fn, start)
     this.#consumers.add(consumer)
     scope.defer(`events ${cursor ?? type}`, () => {
       this.#consumers.delete(consumer)

@@ -1,3 +1,4 @@
+import { matching } from '../../../kernel/kit/table.js'
 import { type Migration, pluginActor } from '../../../kernel/plugin.js'
 import type { EmitOptions, StoredEvent } from './api.js'
 
@@ -83,11 +84,6 @@ export function eventOf(seq: number, row: Omit<EventRow, 'seq'>, payload: unknow
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /** A filter as SQL, to be appended to another condition. */
-export function conditions(filter: { name?: string; scope?: string; subject?: string }) {
-  const { subject, name, scope } = filter
+export const conditions = ({ subject, name, scope }: { name?: string; scope?: string; subject?: string }) =>
   // The plus makes SQLite use the index of the subject: there may be very many events of one name.
-  const parts = Object.entries({ subject, [subject === undefined ? 'name' : '+name']: name, scope }).filter(
-    (part): part is [string, string] => part[1] !== undefined,
-  )
-  return { sql: parts.map(([column]) => ` AND ${column} = ?`).join(''), params: parts.map(([, value]) => value) }
-}
+  matching(['subject = ?', subject], [subject === undefined ? 'name = ?' : '+name = ?', name], ['scope = ?', scope])

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { Paging } from '../../../../kernel/kit/page.js'
+import { matching } from '../../../../kernel/kit/table.js'
 import { iso } from '../../../../kernel/plugin.js'
 import type {
   ConversationMessage,
@@ -38,59 +39,43 @@ export class Reading {
   containers(workspaceId: string, channel: string, surface: Surface, query: ListContainersQuery) {
     const { session_id: sessionId, query: text, has_work: hasWork, sort = 'recent', after, limit = LIMIT } = query
     const of = { query: { workspaceId, channel, surface, sessionId, text, hasWork, sort } }
-    const conditions = ['workspace_id = ?', 'channel = ?', 'surface = ?']
-    const params: (string | number)[] = [workspaceId, channel, surface]
-    if (sessionId !== undefined) {
-      conditions.push(
+    const all = matching(
+      ['workspace_id = ? AND channel = ? AND surface = ?', workspaceId, channel, surface],
+      [
         `EXISTS (SELECT 1 FROM network_participant p WHERE p.workspace_id = network_container.workspace_id
            AND p.channel = network_container.channel AND p.container_id = network_container.id AND p.session_id = ?)`,
-      )
-      params.push(sessionId)
-    }
-    if (text !== undefined) {
-      conditions.push('(instr(lower(title), lower(?)) > 0 OR instr(lower(preview), lower(?)) > 0)')
-      params.push(text, text)
-    }
-    if (hasWork !== undefined) conditions.push(`${hasWork ? '' : 'NOT '}EXISTS (${OPEN_WORK})`)
-    const total = this.kernel.db.get<{ n: number }>(
-      `SELECT count(*) AS n FROM network_container WHERE ${conditions.join(' AND ')}`,
-      params,
+        sessionId,
+      ],
+      ['(instr(lower(title), lower(?)) > 0 OR instr(lower(preview), lower(?)) > 0)', text, text],
+      hasWork === undefined ? ['true'] : [`${hasWork ? '' : 'NOT '}EXISTS (${OPEN_WORK})`],
     )
+    const total = this.kernel.db.row(`SELECT count(*) FROM network_container WHERE ${all.sql}`, all.params)
     const position = paging.after(of, after)
     const column = sort === 'recent' ? 'last_at' : 'opened_at'
-    if (position) {
-      conditions.push(`(${column}, id) ${sort === 'recent' ? '<' : '>'} (?, ?)`)
-      params.push(...position)
-    }
-    const direction = sort === 'recent' ? 'DESC' : 'ASC'
-    const rows = containers.query(
-      this.kernel.db,
-      `WHERE ${conditions.join(' AND ')} ORDER BY ${column} ${direction}, id ${direction} LIMIT +?`,
-      [...params, limit + 1],
-    )
+    const [direction, sign] = sort === 'recent' ? ['DESC', '<'] : ['ASC', '>']
+    const place = [`(${column}, id) ${sign} (?, ?)`, ...(position ?? [undefined])] as const
+    const { sql, params } = matching([all.sql, ...all.params], place)
+    const tail = `WHERE ${sql} ORDER BY ${column} ${direction}, id ${direction} LIMIT +?`
+    const rows = containers.query(this.kernel.db, tail, [...params, limit + 1])
     const cut = paging.cut(of, rows, limit, row => [sort === 'recent' ? row.lastAt : row.openedAt, row.id])
     const { rows: page, ...more } = cut
-    return { rows: page, page: { ...more, limit, total: total?.n ?? 0 } }
+    return { rows: page, page: { ...more, limit, total: Number(total?.[0]) } }
   }
 
   /** Messages of a conversation, ascending. @throws Fault `network_message_not_found` for `before` and `after` */
   messages({ workspaceId, channel, id }: ContainerRow, query: ListMessagesQuery) {
     const { before, after, kind, work_id: workId, limit = LIMIT } = query
-    const conditions = ['workspace_id = ?', 'channel = ?', 'container_id = ?']
-    const params: (string | number)[] = [workspaceId, channel, id]
-    const where = (condition: string, value: string | number | undefined) => {
-      if (value === undefined) return
-      conditions.push(condition)
-      params.push(value)
-    }
-    where('kind = ?', kind)
-    where('work_id = ?', workId)
-    where('seq > ?', this.#seqOf(workspaceId, after))
-    where('seq < ?', this.#seqOf(workspaceId, before))
+    const { sql, params } = matching(
+      ['workspace_id = ? AND channel = ? AND container_id = ?', workspaceId, channel, id],
+      ['kind = ?', kind],
+      ['work_id = ?', workId],
+      ['seq > ?', this.#seqOf(workspaceId, after)],
+      ['seq < ?', this.#seqOf(workspaceId, before)],
+    )
     // Without `after` the newest messages are returned.
     const isBackwards = after === undefined
     const order = `ORDER BY seq ${isBackwards ? 'DESC' : 'ASC'} LIMIT +?`
-    const rows = messages.query(this.kernel.db, `WHERE ${conditions.join(' AND ')} ${order}`, [...params, limit + 1])
+    const rows = messages.query(this.kernel.db, `WHERE ${sql} ${order}`, [...params, limit + 1])
     const hasMore = rows.length > limit
     const page = rows.slice(0, limit)
     const last = page.at(-1)

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { Paging } from '../../../../kernel/kit/page.js'
-import { iso } from '../../../../kernel/plugin.js'
+import { matching } from '../../../../kernel/kit/table.js'
+import { iso, type SqlValue } from '../../../../kernel/plugin.js'
 import { durationText } from '../../../../schemas/duration.js'
 import type { SessionCost, Thread } from '../../../../schemas/network/messages.js'
 import type { NetworkUsageQuery } from '../../../../schemas/network/usage.js'
@@ -40,27 +41,20 @@ export class Usage {
       )
     const of = { query: { workspaceId, ownerKind, ownerId, runId, channel } }
     const position = paging.after(of, cursor)
-    const conditions = ['workspace_id = ?']
-    const params: (string | number)[] = [workspaceId]
-    const where = (condition: string, value: string | undefined) => {
-      if (value === undefined) return
-      conditions.push(condition)
-      params.push(value)
-    }
-    where('owner_kind = ?', ownerKind)
-    where('owner_id = ?', ownerId)
-    where('task_run_id = ?', runId)
-    where('channel = ?', channel)
-    const total = this.#total(conditions.join(' AND '), params)
-    if (position) {
-      conditions.push('(reserved_at, id) < (?, ?)')
-      params.push(...position)
-    }
-    const rows = wakes.query(
-      this.kernel.db,
-      `WHERE ${conditions.join(' AND ')} ORDER BY reserved_at DESC, id DESC LIMIT +?`,
-      [...params, limit + 1],
+    const all = matching(
+      ['workspace_id = ?', workspaceId],
+      ['owner_kind = ?', ownerKind],
+      ['owner_id = ?', ownerId],
+      ['task_run_id = ?', runId],
+      ['channel = ?', channel],
     )
+    const total = this.#total(all.sql, all.params)
+    const { sql, params } = matching(
+      [all.sql, ...all.params],
+      ['(reserved_at, id) < (?, ?)', ...(position ?? [undefined])],
+    )
+    const tail = `WHERE ${sql} ORDER BY reserved_at DESC, id DESC LIMIT +?`
+    const rows = wakes.query(this.kernel.db, tail, [...params, limit + 1])
     const { rows: page, next_cursor } = paging.cut(of, rows, limit, row => [row.reservedAt, row.id])
     const budget = this.#budget(workspaceId, query)
     return {
@@ -98,7 +92,7 @@ export class Usage {
     }
   }
 
-  #total(where: string, params: readonly (string | number)[]): ConversationUsage['total'] {
+  #total(where: string, params: readonly SqlValue[]): ConversationUsage['total'] {
     const row = this.kernel.db.get<Record<string, number>>(
       `SELECT count(*) AS n, total(usage_state = 'actual') AS actual, total(usage_state = 'reserved') AS reserved,
          total(usage_state = 'usage_unavailable') AS unavailable, total(wall_ms) AS wall, total(input_tokens) AS input,

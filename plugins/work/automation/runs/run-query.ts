@@ -1,4 +1,5 @@
-import type { Reads, SqlValue } from '../../../../kernel/plugin.js'
+import { matching } from '../../../../kernel/kit/table.js'
+import type { Reads } from '../../../../kernel/plugin.js'
 import type { RunStatus } from '../api.js'
 import { isOf, type RunRow, runs } from './run-row.js'
 
@@ -20,7 +21,7 @@ export interface RunFilter {
 /** Runs in one database, newest first. */
 export function queryRuns(reads: Reads, filter: RunFilter): RunRow[] {
   const { jobId, triggerId, status, since, until, workspace, beforeSeq, limit } = filter
-  const conditions: [string, SqlValue | undefined][] = [
+  const { sql, params } = matching(
     [isOf('job_id'), jobId],
     ['trigger_id = ?', triggerId],
     // Failed runs have a partial index, which SQLite only uses when the status is a literal.
@@ -29,9 +30,6 @@ export function queryRuns(reads: Reads, filter: RunFilter): RunRow[] {
     ['started_at <= ?', until],
     ['(scope IS NULL OR scope = ?)', workspace],
     ['seq < ?', beforeSeq],
-  ]
-  const filters = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
-  const where = filters.length > 0 ? `WHERE ${filters.map(([sql]) => sql).join(' AND ')}` : ''
-  const params = [...filters.map(([, value]) => value), limit]
-  return runs.query(reads, `${where} ORDER BY seq DESC LIMIT +?`, params)
+  )
+  return runs.query(reads, `WHERE ${sql} ORDER BY seq DESC LIMIT +?`, [...params, limit])
 }

@@ -1,4 +1,5 @@
 import { SerialBy } from '../../../../kernel/kit/serial.js'
+import { matching } from '../../../../kernel/kit/table.js'
 import { type Db, type Fault, messageOf, type Reads, type SqlValue, type Tx, turn } from '../../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../../schemas/kernel/diagnostic.js'
 import { ArchiveErrors, ArchiveReader, type ArchivesApi } from '../../../desk/archives/api.js'
@@ -252,19 +253,11 @@ export class SessionArchive {
   /** The segments that may have sessions of a filter, newest first, each with the newest time by which it is sorted. */
   #parts({ workspaceId, agent, sort }: SessionFilter): { readonly segment: number; readonly newest: number }[] {
     const newest = `max(${sort === 'created_at' ? 'newest_created_at' : 'newest_activity_at'})`
-    const [where, values]: [string[], SqlValue[]] = [['1'], []]
-    for (const [column, value] of [
-      ['workspace_id', workspaceId],
-      ['agent_name', agent],
-    ] as const) {
-      if (value === undefined) continue
-      where.push(`${column} = ?`)
-      values.push(value)
-    }
+    const { sql, params } = matching(['workspace_id = ?', workspaceId], ['agent_name = ?', agent])
     return this.kernel.db.all(
-      `SELECT segment, ${newest} AS newest FROM sessions_archived_part WHERE ${where.join(' AND ')}
+      `SELECT segment, ${newest} AS newest FROM sessions_archived_part WHERE ${sql}
        GROUP BY segment ORDER BY segment DESC`,
-      values,
+      params,
     )
   }
 

@@ -1,5 +1,6 @@
 import { command } from '../../../../kernel/kit/commands/command-line.js'
-import type { Reads, SqlValue, Tx } from '../../../../kernel/plugin.js'
+import { matching } from '../../../../kernel/kit/table.js'
+import type { Reads, Tx } from '../../../../kernel/plugin.js'
 import type {
   ListReviewsQuery,
   RequestReviewBody,
@@ -51,16 +52,15 @@ export class Reviews {
   list(of: { readonly task: string } | { readonly run: string }, query: ListReviewsQuery): TaskReview[] {
     const [column, id] =
       'task' in of ? ['task_id', this.core.tasks.find(of.task).id] : ['run_id', this.core.runs.find(of.run).id]
-    const conditions: [string, SqlValue | undefined][] = [
+    const { sql, params } = matching(
       [`${column} = ?`, id],
       ['status = ?', query.status],
       ['session_id = ?', query.reviewer_session_id],
-    ]
-    const filters = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
+    )
     const rows = reviewTable.query(
       this.core.kernel.db,
-      `WHERE ${filters.map(([sql]) => sql).join(' AND ')} ORDER BY requested_at DESC, round DESC, id LIMIT +?`,
-      [...filters.map(([, value]) => value), query.limit ?? DEFAULT_LIMIT],
+      `WHERE ${sql} ORDER BY requested_at DESC, round DESC, id LIMIT +?`,
+      [...params, query.limit ?? DEFAULT_LIMIT],
     )
     return rows.map(reviewToWire)
   }

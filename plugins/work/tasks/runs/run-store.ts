@@ -1,5 +1,6 @@
+import { matching } from '../../../../kernel/kit/table.js'
 import { shown } from '../../../../kernel/kit/text.js'
-import type { Db, Reads, SqlValue, Tx } from '../../../../kernel/plugin.js'
+import type { Db, Reads, Tx } from '../../../../kernel/plugin.js'
 import { TaskErrors } from '../api.js'
 import { Cache } from '../cache.js'
 import { latestRuns } from './latest.js'
@@ -71,17 +72,16 @@ export class RunStore {
 
   /** The runs of a task, newest first. */
   list(task: string, { status, sessionId, channel, limit }: RunFilter): RunRow[] {
-    const conditions: [string, SqlValue | undefined][] = [
+    const { sql, params } = matching(
       ['task_id = ?', task],
       ['status = ?', status],
       ['session_id = ?', sessionId],
       ['channel = ?', channel],
-    ]
-    const filters = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
+    )
     return this.db.all<RunRow>(
-      `SELECT * FROM tasks_run WHERE ${filters.map(([sql]) => sql).join(' AND ')}
+      `SELECT * FROM tasks_run WHERE ${sql}
        ORDER BY attempt DESC, queued_at DESC, id DESC LIMIT +?`,
-      [...filters.map(([, value]) => value), limit],
+      [...params, limit],
     )
   }
 

@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { Paging } from '../../../../kernel/kit/page.js'
-import { type Actor, KernelErrors, type SqlValue } from '../../../../kernel/plugin.js'
+import { matching } from '../../../../kernel/kit/table.js'
+import { type Actor, KernelErrors } from '../../../../kernel/plugin.js'
 import type { AllRunsReply, ListAllRunsQuery } from '../../../../schemas/tasks.js'
 import type { TaskCore } from '../core.js'
 import { type RunRow, runToWire } from '../runs/run-row.js'
@@ -29,34 +30,23 @@ export function listAllRuns(core: TaskCore, actor: Actor, query: ListAllRunsQuer
   const { limit = DEFAULT_LIMIT } = query
   const of = { actor: { kind: actor.kind, id: actor.id }, query }
   const [before] = paging.after(of, query.cursor) ?? []
-  const matched = conditionsOf([
-    ['r.status = ?', query.status],
-    ["r.place IN ('', ?)", own],
-  ])
-  const paged = conditionsOf([...matched.given, ['r.rowid < ?', before]])
+  const matched = matching(['r.status = ?', query.status], ["r.place IN ('', ?)", own])
+  const paged = matching([matched.sql, ...matched.params], ['r.rowid < ?', before])
   const from = 'FROM tasks_run r JOIN tasks_task t ON t.id = r.task_id'
   const rows = core.kernel.db.all<Row>(
-    `SELECT r.*, r.rowid AS number, t.title AS task_title ${from} ${paged.where} ORDER BY r.rowid DESC LIMIT +?`,
-    [...paged.values, limit + 1],
+    `SELECT r.*, r.rowid AS number, t.title AS task_title ${from} WHERE ${paged.sql} ORDER BY r.rowid DESC LIMIT +?`,
+    [...paged.params, limit + 1],
   )
-  const total = matched.where === '' ? undefined : `SELECT count(*) FROM tasks_run r ${matched.where}`
+  const total = matched.params.length > 0 ? `SELECT count(*) FROM tasks_run r WHERE ${matched.sql}` : undefined
   const { rows: shown, ...position } = paging.cut(of, rows, limit, ({ number }): [number] => [number])
   return {
     runs: shown.map(row => ({ ...runToWire(row), task_title: row.task_title })),
     page: {
       limit,
-      total: total === undefined ? allOf(core) : Number(core.kernel.db.row(total, matched.values)?.[0]),
+      total: total === undefined ? allOf(core) : Number(core.kernel.db.row(total, matched.params)?.[0]),
       ...position,
     },
   }
-}
-
-type Filter = readonly [sql: string, value: SqlValue | undefined]
-
-function conditionsOf(conditions: readonly Filter[]) {
-  const given = conditions.filter(([, value]) => value !== undefined)
-  const values = given.map(([, value]) => value as SqlValue)
-  return { given, values, where: given.length === 0 ? '' : `WHERE ${given.map(([sql]) => sql).join(' AND ')}` }
 }
 
 /** From the maintained totals: counting the rows would scan the table. */

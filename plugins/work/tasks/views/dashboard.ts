@@ -1,4 +1,5 @@
 import { command } from '../../../../kernel/kit/commands/command-line.js'
+import { matching } from '../../../../kernel/kit/table.js'
 import { iso, type SqlValue } from '../../../../kernel/plugin.js'
 import type { Dashboard, DashboardQuery, DashboardRun, TaskRunStatus, TaskStatus } from '../../../../schemas/tasks.js'
 import { TaskStatus as Statuses } from '../../../../schemas/tasks.js'
@@ -155,21 +156,17 @@ export function dashboardOf(core: TaskCore, query: DashboardQuery, workspace: st
 }
 
 function filterOf(query: DashboardQuery, workspace: string | undefined): Filter {
-  const conditions: [string, SqlValue | undefined][] = [
+  const { sql, params } = matching(
     ['t.scope = ?', query.scope],
     ['t.workspace_id = ?', workspace],
     ['t.owner_kind = ?', query.owner_kind],
     ['t.owner_ref = ?', query.owner_ref],
     ['t.origin_kind = ?', query.origin_kind],
     [`t.${IN_CHANNEL}`, query.participation_channel],
-  ]
-  const filters = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
-  const sql = filters.map(([condition]) => condition).join(' AND ') || '1'
-  const scope = filters.length === 1 ? query.scope : undefined
+  )
+  const scope = params.length === 1 ? query.scope : undefined
   // As a literal, SQLite can use the partial indexes of the scope.
-  return scope === undefined
-    ? { sql, params: filters.map(([, value]) => value) }
-    : { scope, sql: `t.scope = '${scope}'`, params: [] }
+  return scope === undefined ? { sql, params } : { scope, sql: `t.scope = '${scope}'`, params: [] }
 }
 
 /** FROM and WHERE for the runs of matching tasks; joins tasks only if necessary. */

@@ -400,11 +400,11 @@ test('indexed events are read by name and by subject from the indexes', async ()
   for (const { sql } of eventMigrations) db.run(sql)
   for (const column of ['name', 'subject']) {
     const { sql } = conditions({ [column]: 'x' })
-    const page = `SELECT * FROM kernel_event WHERE seq > ? AND seq <= ? AND indexed = 1${sql} ORDER BY seq DESC LIMIT +?`
+    const page = `SELECT * FROM kernel_event WHERE seq > ? AND seq <= ? AND indexed = 1 AND ${sql} ORDER BY seq DESC LIMIT +?`
     const [plan] = db.exec(`EXPLAIN QUERY PLAN ${page}`)
     assert.match(plan.values.join(), `USING INDEX kernel_event_of_${column}`)
     assert.is(plan.values.length, 1, 'nothing is sorted')
-    const counted = `SELECT name FROM kernel_event WHERE seq <= ? AND at / 86400000 BETWEEN ? AND ? AND (indexed = 1${sql} OR seq > ?${sql})`
+    const counted = `SELECT name FROM kernel_event WHERE seq <= ? AND at / 86400000 BETWEEN ? AND ? AND (indexed = 1 AND ${sql} OR seq > ? AND ${sql})`
     const [either] = db.exec(`EXPLAIN QUERY PLAN ${counted}`)
     assert.match(either.values.join(), `USING INDEX kernel_event_of_${column}`)
     assert.match(either.values.join(), 'USING INTEGER PRIMARY KEY (rowid>?')
