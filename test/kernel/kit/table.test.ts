@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
-import { column, type RowOf, table } from '../../../kernel/kit/table.js'
+import { column, matching, type RowOf, table } from '../../../kernel/kit/table.js'
 import { Timestamp } from '../../../schemas/kernel/common.js'
 import { tables } from './table-scene.js'
 
@@ -152,6 +152,14 @@ test('a reply has times as text, bytes as base64, and null or absence by its sch
   // @ts-expect-error: `kind` is a text in the table and a number in the reply
   assert.is(things.wire(things.get(db, { seq: 1 }) as Thing, Reply).kind, 'small')
   await close()
+})
+
+test('conditions apply when all of their parameters have a value; null is one', () => {
+  assert.equal(matching(['a = ?', undefined], ['b IN (?, ?)', 1, undefined]), { sql: 'true', params: [] })
+  assert.equal(matching(['a = ?', 1], ['b = ?', undefined], ['c IS NULL'], ['(d, e) < (?, ?)', 'x', null]), {
+    sql: 'a = ? AND c IS NULL AND (d, e) < (?, ?)',
+    params: [1, 'x', null],
+  })
 })
 
 test.run()
