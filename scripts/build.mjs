@@ -169,6 +169,10 @@ const packages = {
       onLoad({ filter: new RegExp(`/find-my-way/${file}$`) }, ({ path }) => ({
         contents: withAllReplaced(path, texts),
       }))
+    // In a bundle lodash finds no `module.require` and would fall back to `process.binding`, which Node deprecates.
+    onLoad({ filter: /\/lodash\/_nodeUtil\.js$/ }, ({ path }) =>
+      withReplaced(path, "freeProcess.binding('util')", "require('util').types"),
+    )
     const installed = path => join(root, 'node_modules', path)
     onResolve({ filter: /^jsonc-parser$/ }, () => ({ path: installed('jsonc-parser/lib/esm/main.js') }))
     // Drops unused code of these modules, such as metrics and logs in the tracing packages.
@@ -489,8 +493,14 @@ async function buildCode() {
       banner: {},
     }),
     bundle(existing(agentCode), { ...whole, ...short }),
-    // Some libraries depend on class names.
-    bundle(existing(extensionCode), { ...whole, ...short, keepNames: true, plugins: [packages] }),
+    bundle(existing(extensionCode), {
+      ...whole,
+      ...short,
+      // Node warns if a library looks for the storage of a browser.
+      define: { ...whole.define, localStorage: 'undefined' },
+      keepNames: true, // some libraries depend on class names
+      plugins: [packages],
+    }),
     bundle(existing(library), { format: 'esm', sourcemap: false, plugins: [packages] }),
     bundle(existing(daemonCode), cached),
     bundle(existsSync(join(root, daemonCode['run-daemon'])) ? libraryCode : {}, {
