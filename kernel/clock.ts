@@ -13,7 +13,7 @@ export function systemClock(): Clock {
     const arm = () => {
       // Node's timers count whole milliseconds from a time that is read once per loop, so one can fire up to 1 ms early.
       const fire = () => (monotonic() < due ? arm() : fn())
-      handle = setTimeout(fire, Math.min(Math.ceil(due - monotonic()), longestNodeTimer))
+      handle = setTimeout(fire, Math.min(delay(Math.ceil(due - monotonic())), longestNodeTimer))
       if (options.unref) handle.unref()
     }
     arm()

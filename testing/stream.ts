@@ -98,7 +98,7 @@ export class EventReader implements AsyncIterable<ServerEvent> {
       let timer: NodeJS.Timeout | undefined
       const arrival = new Promise<void>(resolve => {
         this.#wake = resolve
-        if (end !== Number.POSITIVE_INFINITY) timer = setTimeout(resolve, end - performance.now())
+        if (end !== Number.POSITIVE_INFINITY) timer = setTimeout(resolve, Math.max(0, end - performance.now()))
       })
       await this.waiting(arrival).finally(() => clearTimeout(timer))
     }

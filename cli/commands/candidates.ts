@@ -148,7 +148,8 @@ async function ask(socket: string, path: string, until: number): Promise<unknown
     let reply = ''
     const connection = connect({ path: socket })
     // An `AbortSignal` takes several times as long to make.
-    const late = setTimeout(() => connection.destroy(new Error('the daemon is late')), until - uptime())
+    const leftMs = Math.max(0, until - uptime())
+    const late = setTimeout(() => connection.destroy(new Error('the daemon is late')), leftMs)
     connection.on('close', () => clearTimeout(late))
     connection.setEncoding('utf8').on('data', (text: string) => {
       reply += text
