@@ -72,9 +72,11 @@ async function worktreeFor(
   const { mode, worktree_ref: ref = '' } = profiles.partsOf(task).worktree
   if (mode === 'ref') return worktrees.of(workspaceId, { use: ref })
   if (mode !== 'per_run') return undefined
-  const [before] = core.kernel.db.row('SELECT count(*) FROM tasks_worker WHERE run_id = ? AND worktree IS NOT NULL', [
-    run,
-  ]) ?? [0]
+  // Among them this worker, and one whose daemon was killed while it made the worktree: it has neither an error nor a worktree.
+  const [count] = core.kernel.db.row(
+    'SELECT count(*) FROM tasks_worker WHERE run_id = ? AND (worktree IS NOT NULL OR error IS NULL)',
+    [run],
+  ) ?? [1]
   // The previous session may still write into its worktree, so a new session gets a new one.
-  return worktrees.of(workspaceId, { create: Number(before) === 0 ? run : `${run}-${Number(before) + 1}` })
+  return worktrees.of(workspaceId, { create: count === 1 ? run : `${run}-${count}` })
 }

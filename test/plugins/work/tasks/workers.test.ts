@@ -1,4 +1,6 @@
 // proof, timeout: 300s
+import { existsSync, mkdirSync } from 'node:fs'
+import path from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { TaskWorld, until } from '../../../fixtures/task-world.js'
@@ -48,6 +50,24 @@ test('a per-run worktree keeps the result on a branch, including uncommitted cha
   assert.not.match(folder, new RegExp(`^${world.repository}/`))
   assert.match(await world.svc.svc('task', 'run', 'show', run), branch)
   assert.not(world.git('ls-files').includes('b.txt'))
+})
+
+test('a daemon killed while it makes the worktree of a run gives the run another one', async ({ world }) => {
+  const [begun, go] = [world.signalFile('set-up'), world.signalFile('set-up-goes-on')]
+  mkdirSync(path.dirname(begun), { recursive: true })
+  const program = ['sh', '-c', `touch ${begun}; until [ -e ${go} ]; do sleep 0.1; done`]
+  await world.svc.svc('config', 'set', 'session.worktree.setup', JSON.stringify(program))
+  const run = await world.start(await world.task('complete', { ...by('coder'), worktree: { mode: 'per_run' } }))
+  await until(
+    () => existsSync(begun) || undefined,
+    60_000,
+    () => 'the setup program',
+  )
+  await world.killed()
+  world.signal('set-up-goes-on')
+  const done = await world.untilRun(run, ({ worker }) => worker?.ended_at && worker.session_id, 'has ended')
+  assert.equal([done.run.status, done.worktree?.branch], ['completed', `svc/${run}-2`])
+  await world.svc.svc('config', 'unset', 'session.worktree.setup')
 })
 
 test('the built-in agent claims its run and completes it with the report on the branch', async ({ world }) => {
