@@ -110,7 +110,7 @@ function inOrder(files, durations) {
  * The files of this run's share, by SVC_TEST_SHARE. The variable is removed, so that a runner started by a test runs all its files.
  */
 function shareOf(files) {
-  const [, turn, turns] = /^(\d+)\/(\d+)$/.exec(process.env.SVC_TEST_SHARE ?? '1/1') ?? []
+  const [, turn, turns] = (/^(\d+)\/(\d+)$/.exec(process.env.SVC_TEST_SHARE ?? '1/1') ?? []).map(Number)
   delete process.env.SVC_TEST_SHARE
   if (!(turn >= 1 && turn <= turns)) throw new Error('SVC_TEST_SHARE: must be a share such as 1/2')
   return files.filter((_, n) => n % turns === turn - 1)

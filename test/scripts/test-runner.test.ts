@@ -229,6 +229,7 @@ test('shares of one seed have each file once, and invalid shares are refused', a
   const [one, two] = [await ranOf('1/2'), await ranOf('2/2')]
   assert.equal([one.length, two.length], [2, 2])
   assert.equal([...one, ...two].sort(), [...files].sort())
+  assert.is((await ranOf('2/10')).length, 1)
   assert.is((await runWith({ SVC_TEST_SHARE: '1/1' }, '--no-build', 'test/share.test.ts')).code, 0)
   assert.is.not((await runWith({ SVC_TEST_SHARE: '3/2' }, '--no-build', ...files)).code, 0)
 })
