@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { closeSync } from 'node:fs'
+import { closeSync, existsSync } from 'node:fs'
 import { version } from '../../kernel/index.js'
 import { definePlugin, type Plugin, surfaceOf } from '../../kernel/plugin.js'
-import { type Helper, type Relauncher, Relaunchers } from '../../plugins/platform/restart/api.js'
+import { type Helper, type Relauncher, Relaunchers, RestartErrors } from '../../plugins/platform/restart/api.js'
 import { Operations } from '../../plugins/platform/restart/operations.js'
 import { isOpen } from '../../plugins/platform/restart/states.js'
 import { RESTART } from './daemon-arguments.js'
@@ -106,7 +106,11 @@ function runs(child: ChildProcess): Promise<void> {
       clearTimeout(timer)
       reject(new Error(what))
     }
-    child.once('error', error => ended(error.message))
+    child.once('error', (error: NodeJS.ErrnoException) => {
+      clearTimeout(timer)
+      // An upgrade of Node may remove the release that runs this daemon.
+      reject(error.code === 'ENOENT' && !existsSync(process.execPath) ? nodeGone() : error)
+    })
     child.once('exit', (code, signal) => ended(`the helper ended with ${signal ?? `code ${code}`}`))
     child.once('message', () => {
       clearTimeout(timer)
@@ -114,6 +118,12 @@ function runs(child: ChildProcess): Promise<void> {
     })
   })
 }
+
+const nodeGone = () =>
+  RestartErrors.restart_failed(
+    `the restart could not begin: ${process.execPath}, with which this daemon was started, no longer exists; the daemon keeps running`,
+    { next: 'svc daemon stop && svc daemon start' },
+  )
 
 /** Closes the channel for which the helper waits; the end of this process closes it too. */
 function release(helper: ChildProcess): void {

@@ -1,5 +1,6 @@
 // proof, timeout: 300s: restarts of a real daemon, with each of the three processes killed at each status
-import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { suite } from 'uvu'
@@ -11,7 +12,7 @@ import { isOpen } from '../../plugins/platform/restart/states.js'
 import type { RestartStatus } from '../../schemas/daemon/restart.js'
 import { chance as chanceOf } from '../proofs/library/chance.js'
 import { firstSeed } from '../proofs/library/seed.js'
-import { Installed, until } from './installed.js'
+import { Installed, program, until } from './installed.js'
 
 const path = '/api/settings/actions/restart'
 /** Kills at a moment that chance decides, beside those at each status. */
@@ -115,6 +116,29 @@ test('a foreground daemon is not restarted by svc daemon restart', async ({ at }
   assert.is(code, 1)
   assert.match(stderr, /cannot restart itself: it runs in the foreground/)
   assert.is(await answers(at), daemon.child.pid)
+})
+
+test('a restart whose Node was removed by an upgrade says so, and a stop and a start have another one', async ({
+  at,
+}) => {
+  const bin = join(at.folder, 'node-of-before')
+  mkdirSync(bin)
+  const node = join(bin, 'node')
+  copyFileSync(process.execPath, node)
+  execFileSync(node, [program, 'daemon', 'start'], { env: at.env })
+  const pid = await answers(at)
+  rmSync(bin, { recursive: true })
+  const { code, stderr } = await at.run(['daemon', 'restart'])
+  assert.is(code, 1)
+  assert.match(
+    stderr,
+    /node-of-before\/node, with which this daemon was started, no longer exists; the daemon keeps running/,
+  )
+  assert.match(stderr, 'next: svc daemon stop && svc daemon start')
+  assert.is(await answers(at), pid)
+  await at.svc('daemon', 'stop')
+  await at.svc('daemon', 'start')
+  assert.is.not(await answers(at), pid)
 })
 
 test('an interrupted restart command is joined by the next one', async ({ at }) => {
