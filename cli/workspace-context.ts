@@ -1,4 +1,5 @@
-import { isAbsolute, resolve } from 'node:path'
+import { existsSync, realpathSync } from 'node:fs'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { CliFault, exitCodes } from './fault.js'
 import type { Io } from './io.js'
 import { pick } from './show/cells.js'
@@ -42,7 +43,7 @@ export async function workspaceId(reference: string, client: Asks, env: Io['env'
   const own = await ofSession(env.SVC_SESSION_ID, client)
   if (own !== undefined) {
     const about = pick(await client.request('GET', `/api/workspaces/${own}`), 'workspace')
-    if ([pick(about, 'name'), pick(about, 'root_dir')].includes(reference)) return own
+    if (pick(about, 'name') === reference || isWithin(reference, textAt(about, 'root_dir'))) return own
   }
   const rows = pick(await client.request('GET', '/api/workspaces'), 'workspaces')
   const found = (Array.isArray(rows) ? rows : []).filter(row =>
@@ -52,6 +53,15 @@ export async function workspaceId(reference: string, client: Asks, env: Io['env'
   if (found.length === 1 && id !== undefined) return id
   const about = await client.request('GET', `/api/workspaces/${encodeURIComponent(reference)}`)
   return String(pick(about, 'workspace.id'))
+}
+
+/** Whether a folder is in the workspace at `root`, by its real path, and in none that was registered inside it. */
+function isWithin(reference: string, root: string | undefined): boolean {
+  if (reference === root) return true
+  if (root === undefined || !isAbsolute(reference) || !existsSync(reference)) return false
+  for (let folder = realpathSync(reference); folder !== root; folder = dirname(folder))
+    if (folder === dirname(folder) || existsSync(join(folder, '.svc', 'workspace.toml'))) return false
+  return true
 }
 
 async function ofSession(id: string | undefined, client: Asks): Promise<string | undefined> {

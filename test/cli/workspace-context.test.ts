@@ -1,4 +1,4 @@
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite } from 'uvu'
@@ -47,7 +47,7 @@ test('the workspace comes from SVC_WORKSPACE, then the current session, then the
   assert.equal(requests, [])
 })
 
-test('a name or path in a session is that of its own workspace first: an agent may not list the others', async ({
+test('in a session, a name, root or folder is that of its own workspace first: an agent may not list the others', async ({
   folder,
 }) => {
   const { client } = world(folder)
@@ -60,9 +60,20 @@ test('a name or path in a session is that of its own workspace first: an agent m
     },
   }
   const env = { SVC_SESSION_ID: 'ses_1' }
-  for (const reference of ['app', folder]) assert.is(await workspaceId(reference, agent, env), 'ws_session')
-  const other = await workspaceId('other', agent, env).catch(error => error)
-  assert.is(other, refused)
+  mkdirSync(join(folder, 'src/inner'), { recursive: true })
+  mkdirSync(join(folder, 'nested/.svc'), { recursive: true })
+  writeFileSync(join(folder, 'nested/.svc/workspace.toml'), '')
+  symlinkSync(tmpdir(), join(folder, 'out'))
+  for (const reference of ['app', folder, join(folder, 'src/inner')])
+    assert.is(await workspaceId(reference, agent, env), 'ws_session', reference)
+  for (const reference of [
+    'other',
+    `${folder}-other`,
+    join(folder, 'gone'),
+    join(folder, 'nested'),
+    join(folder, 'out'),
+  ])
+    assert.is(await workspaceId(reference, agent, env).catch(error => error), refused, reference)
 })
 
 test.run()
