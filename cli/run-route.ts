@@ -301,9 +301,9 @@ function showItem(item: unknown, body: unknown, view: Extract<CliView, { item: s
   out.fields(item, fields)
   for (const text of problemsOf(body, view)) out.note(text)
   const rows = table && pick(item, table.path)
-  if (!table || !Array.isArray(rows) || rows.length === 0) return
+  if (!table || !Array.isArray(rows) || (rows.length === 0 && table.empty === undefined)) return
   out.line('')
-  out.table(rows, table.columns)
+  out.table(rows, table.columns, table.empty)
 }
 
 /** The rows of a view; without a view, the only list in the body. */

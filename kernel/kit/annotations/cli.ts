@@ -22,8 +22,8 @@ const Column = v.strictObject({
 export type CliColumn = DataOf<typeof Column>
 const columns = v.array(Column)
 
-const ListTable = v.strictObject({ path: dotted, columns })
-/** A list of the item that is printed as a table below its fields unless it is empty. */
+const ListTable = v.strictObject({ path: dotted, columns, empty: v.exactOptional(v.string()) })
+/** A list of the item that is printed as a table below its fields; `empty`, if any, replaces an empty one. */
 export type CliTable = DataOf<typeof ListTable>
 
 const View = v.union([

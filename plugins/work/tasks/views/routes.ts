@@ -46,6 +46,7 @@ const board = {
       'health.stuck_runs',
       { of: 'health.active_orphan_runs', header: 'Orphaned runs' },
       { of: 'totals.needs_attention_runs', header: 'Runs needing attention' },
+      'totals.ready_tasks',
       'totals.queued_runs',
     ]),
     // The only member that is absent where no run is queued.
@@ -60,6 +61,7 @@ const board = {
   ],
   table: {
     path: 'active_runs.items',
+    empty: 'no open runs; start one: svc task start <id>; ready tasks: svc task list',
     columns: columnsOf<DashboardRun>()([
       { of: 'run_id', header: 'Run' },
       { of: 'run_status', header: 'Status' },

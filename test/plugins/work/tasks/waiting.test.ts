@@ -26,6 +26,18 @@ test('tasks that need a decision stay in the inbox until it is made', async () =
   }
 })
 
+test('a board without open runs shows ready tasks and how to start one', async () => {
+  const daemon = await StartedDaemon.start()
+  try {
+    await daemon.request('POST', '/api/tasks', { title: 'Release', scope: 'global' })
+    const board = (await daemon.cli('task', 'board')).stdout
+    assert.match(board, /Ready tasks +1\n/)
+    assert.match(board, 'svc task start <id>')
+  } finally {
+    await daemon.stop()
+  }
+})
+
 test('a suggestion stays in the inbox until it is answered, and --quiet prints its id', async () => {
   const daemon = await StartedDaemon.start()
   try {
