@@ -20,6 +20,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { LogFile, type LogLimits, logFiles, logPath, logTail, openLog } from '../../cli/daemon/log-file.js'
 import { redact } from '../../cli/daemon/redact.js'
+import { until } from '../harness/until.js'
 
 const test = suite<{ home: string; path: string }>('log')
 test.before.each(context => {
@@ -131,7 +132,7 @@ test('a daemon killed during writes and rotation leaves every line once and in o
     const child = spawn(process.execPath, [program, path, String(next)], { stdio: 'inherit' })
     const ended = once(child, 'exit')
     const grown = () => logFiles(path).length > 20 * kills
-    while (!grown()) await sleep(2)
+    await until(() => grown(), 'lines of the log')
     await sleep(kills)
     child.kill('SIGKILL')
     assert.equal(await ended, [null, 'SIGKILL'])

@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { temporaryFolder } from '../harness/kernel.js'
+import { until } from '../harness/until.js'
 import { ask } from '../kernel/http/doors.js'
 import { isActive, isGone, scene } from '../plugins/delivery/extensions/scene.js'
 
@@ -191,10 +192,9 @@ test('acme.files: 300 MB are uploaded and downloaded in the memory of a few buff
     })
     cut.on('error', () => {}).write(block)
     const stored = () => readdir(path.join(svc.home, 'files/acme.files'))
-    while (!(await stored()).some(name => name.startsWith('.part')))
-      await new Promise(resolve => setTimeout(resolve, 5))
+    await until(async () => (await stored()).some(name => name.startsWith('.part')), 'a part of the file')
     cut.destroy()
-    while ((await stored()).some(name => name.startsWith('.part'))) await new Promise(resolve => setTimeout(resolve, 5))
+    await until(async () => !(await stored()).some(name => name.startsWith('.part')), 'the removal of the part')
     assert.is(await answer(socket, url('cut')), '404 acme_file_not_found')
     assert.is(await answer(socket, url('..%2f..%2fconfig.json')), '422 acme_file_name')
     assert.equal(svc.kernel.host.faults(), [])

@@ -9,6 +9,7 @@ import { createKernel, type Kernel } from '../../kernel/index.js'
 import { definePlugin, maybe, operator, token } from '../../kernel/plugin.js'
 import { base, configuration, tcp as tcpDoor } from '../../plugins/index.js'
 import { boot, temporaryFolder, withBase } from '../harness/kernel.js'
+import { until } from '../harness/until.js'
 import { ThingKind, Things, things } from './fixtures/things.js'
 
 interface Raw {
@@ -156,7 +157,7 @@ test('a stream is delivered as frames and ends with the kernel', async () => {
   const done = await call({ socketPath }, 'GET', '/api/things/a/stream')
   assert.match(done.body, /id: 1\nevent: tick\ndata: {"n":1}\n\n/)
   const endless = call({ socketPath }, 'GET', '/api/things/endless/stream')
-  while (Object.keys(kernel.host.streams()).length === 0) await new Promise(resolve => setTimeout(resolve, 2))
+  await until(() => Object.keys(kernel.host.streams()).length > 0, 'a stream')
   await kernel.close()
   assert.match((await endless).body, /event: closing/)
   await rm(home, { recursive: true })

@@ -10,6 +10,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { temporaryFolder } from '../harness/kernel.js'
 import { typescript } from '../harness/run-typescript.js'
+import { until } from '../harness/until.js'
 
 // Nothing that depends on an undurable transaction leaves the process.
 
@@ -70,7 +71,7 @@ const read = (home: string, id: string) => call(home, 'GET', `/api/resources/tes
 const sleep = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
 /** Resolves when a slow sync is under way. */
 const begun = async (home: string) => {
-  while (!existsSync(path.join(home, 'slow.begun'))) await sleep(2)
+  await until(() => existsSync(path.join(home, 'slow.begun')), 'a slow sync')
 }
 
 test('during a sync no reply shows what it covers: neither a write, a read, a list nor a refusal', async () => {

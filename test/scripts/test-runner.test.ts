@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { until } from '../harness/until.js'
 import { scratchTree } from './scratch-tree.js'
 
 const tree = scratchTree()
@@ -94,7 +95,7 @@ function isRunning(pidFile: string): boolean {
 
 /** Resolves when a process is gone: one that is killed goes on until it is given the processor. */
 async function ended(pidFile: string): Promise<true> {
-  while (isRunning(pidFile)) await new Promise(resolve => setTimeout(resolve, 20))
+  await until(() => !isRunning(pidFile), 'the end of the process')
   return true
 }
 

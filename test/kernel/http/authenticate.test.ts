@@ -376,8 +376,8 @@ test('configured hosts are served live; they do not identify the own user', () =
       const allow = (...allowed_hosts: string[]) =>
         writeFile(path.join(home, 'config.json'), JSON.stringify({ http: { port: 0, allowed_hosts } }))
       await allow('Hooks.example', 'other.example:8443')
-      let first = ''
-      while (first !== 'anonymous http') first = await get('/api/anybody', { host: 'hooks.example' })
+      const first = () => get('/api/anybody', { host: 'hooks.example' })
+      await until(async () => (await first()) === 'anonymous http')
       assert.is(await get('/api/anybody', { host: 'HOOKS.example:1234' }), 'anonymous http')
       assert.is(await get('/api/anybody', { host: 'other.example:8443' }), 'anonymous http')
       assert.is(await get('/api/anybody', { host: 'other.example' }), '421 misdirected')
@@ -391,8 +391,8 @@ test('configured hosts are served live; they do not identify the own user', () =
       assert.is(await from('https://hooks.example', `localhost:${port}`), '403 cross_site')
       assert.is(await from('https://evil.example'), '403 cross_site')
       await allow()
-      while (first === 'anonymous http') first = await get('/api/anybody', { host: 'hooks.example' })
-      assert.is(first, '421 misdirected')
+      await until(async () => (await first()) !== 'anonymous http')
+      assert.is(await first(), '421 misdirected')
     },
   ))
 

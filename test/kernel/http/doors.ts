@@ -6,6 +6,7 @@ import path from 'node:path'
 import { createKernel, type Kernel, type LogLine } from '../../../kernel/index.js'
 import type { Clock, Plugin } from '../../../kernel/plugin.js'
 import { temporaryFolder, withBase } from '../../harness/kernel.js'
+import { until as patient } from '../../harness/until.js'
 
 export interface Answer {
   readonly status: number
@@ -131,10 +132,8 @@ export function parseReply(text: string): { status: number; head: string; body: 
 
 export const pause = (ms: number) => new Promise<void>(resolve => setTimeout(resolve, ms))
 
-/** Resolves when it holds; the test's own time limit is what ends the waiting. */
-export async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await pause(2)
-}
+/** Resolves when it holds. */
+export const until = (holds: () => unknown) => patient(holds, String(holds))
 
 function json(text: string): unknown {
   try {

@@ -2,6 +2,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { RpcError } from '../../../packages/bridge-kit/src/index.js'
 import { Owner, startMail, Wire } from '../../harness/mail-servers.js'
+import { until } from '../../harness/until.js'
 import { managed, ScriptedDaemon } from '../bridge-kit/scripted-daemon.js'
 import { message, startBridge, stopAll } from './mailbox.js'
 
@@ -118,7 +119,7 @@ test('an empty FETCH does not advance the position', async () => {
     return Buffer.from(text.replace(/UID FETCH \d+ \(/, 'UID FETCH 4000000 ('), 'latin1')
   }
   await bot.put(message('comes late'))
-  while (requestCount < 2) await new Promise(resolve => setTimeout(resolve, 5))
+  await until(() => requestCount >= 2, 'a second request')
   empty = false
   await first.daemon.heard('Question\n\ncomes late')
   assert.is(first.daemon.events.length, 1)
@@ -140,7 +141,7 @@ test('mail is marked as read when the daemon has it; refused mail stays unread, 
   assert.not(await bot.hasSeen('kept for later'))
   const second = await startBridge(ports(), {}, first.dataDir)
   await second.daemon.heard('Question\n\nkept for later')
-  while (!(await bot.hasSeen('kept for later'))) await new Promise(resolve => setTimeout(resolve, 20))
+  await until(() => bot.hasSeen('kept for later'), 'the mark of the mail')
   await second.stop(true)
   const third = await startBridge(ports(), {}, first.dataDir)
   await third.daemon.status('ready')
@@ -156,7 +157,7 @@ test('a change of UIDVALIDITY rereads and loses nothing', async () => {
   await bot.put(message('before the backup'))
   await first.daemon.heard('Question\n\nbefore the backup')
   // The flag comes after the position: a bridge that ends before it tells the same message again, and the daemon knows it.
-  while (!(await bot.hasSeen('before the backup'))) await new Promise(resolve => setTimeout(resolve, 20))
+  await until(() => bot.hasSeen('before the backup'), 'the mark of the mail')
   await first.stop(true)
   await bot.put(message('while the bridge was down'))
   // With fewer messages before it, this one gets a UID that was read before.

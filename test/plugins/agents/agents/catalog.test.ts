@@ -6,6 +6,7 @@ import { type Clock, type Db, definePlugin, surfaceOf } from '../../../../kernel
 import { AgentActivities } from '../../../../plugins/agents/agents/api.js'
 import sessions from '../../../../plugins/work/sessions/index.js'
 import { activityOf } from '../../../../plugins/work/sessions/lifecycle/activity.js'
+import { until } from '../../../harness/until.js'
 import { scene } from './agents-scene.js'
 
 // biome-ignore lint/suspicious/noExplicitAny: replies of any shape
@@ -209,7 +210,7 @@ test('manual changes are seen: in a small folder at once, in a large one soon, b
   await s.write(s.own, 'b7', ['model: new'])
   await s.write(s.own, 'c', ['model: new'])
   assert.is(await model('c'), 'new', 'a new name is seen at once')
-  while ((await model('b7')) !== 'new') await new Promise(resolve => setTimeout(resolve, 50))
+  await until(async () => (await model('b7')) === 'new', 'the new model')
   await rm(path.join(s.own, 'b7'), { recursive: true })
   assert.is(await model('b7'), undefined, 'a name that is gone is not there')
   await s.end()

@@ -7,6 +7,7 @@ import { definePlugin, type PluginKernel } from '../../../../kernel/plugin.js'
 import { daemon, extensions, resources } from '../../../../plugins/index.js'
 import { Events } from '../../../../plugins/platform/events/api.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
+import { until } from '../../../harness/until.js'
 import { isActive, isGone, scene, textExtension, type Wire } from './scene.js'
 
 const staticOne = (name: string, more = '') => ({ 'extension.toml': `name = "${name}"\nversion = "1.0.0"\n${more}` })
@@ -87,7 +88,7 @@ test('enabling and disabling survive a restart; an unload leaves no tap, timer, 
   const ticks = () => (globalThis as { acmeTicks?: number }).acmeTicks ?? 0
   const pause = () => new Promise(resolve => setTimeout(resolve, 200))
   const before = ticks()
-  while (ticks() === before) await pause()
+  await until(() => ticks() !== before, 'a tick of the timer')
   const off = await one.request('POST', '/api/extensions/acme.hello/disable')
   assert.is(off.body.extension.state, 'disabled')
   assert.is(holds(), undefined)

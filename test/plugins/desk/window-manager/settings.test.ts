@@ -6,6 +6,7 @@ import { createClient } from '../../../../client/index.js'
 import { preferences, settingsIn, WindowManagerSettings } from '../../../../plugins/desk/window-manager/settings.js'
 import { validateReply } from '../../../harness/contract.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
+import { until } from '../../../harness/until.js'
 import { outcome, scene } from './scene.js'
 
 const home = await temporaryFolder('settings')
@@ -80,9 +81,9 @@ test('settings are defaults below those of a workspace, and change while the dae
       signal: abort.signal,
     })
     .next()
-  while (host.kernel.host.streams()['window-manager'] !== 1) await new Promise(resolve => setTimeout(resolve, 5))
+  await until(() => host.kernel.host.streams()['window-manager'] === 1, 'a stream')
   await configure({ window_manager: { history_limit: 2, raise_on_focus: false } })
-  while (wants()?.history_limit !== 2) await new Promise(resolve => setTimeout(resolve, 10))
+  await until(() => wants()?.history_limit === 2, 'the setting')
   const { value: frame } = await reading
   assert.is(frame?.type === 'snapshot' && frame.snapshot.preferences?.history_limit, 2, 'whoever reads is told')
   abort.abort()
@@ -98,7 +99,7 @@ test('settings are defaults below those of a workspace, and change while the dae
   // What is not valid changes nothing.
   await configure({ window_manager: { history_limit: -1, raise_on_focus: true } })
   const said = () => host.log.some(({ msg }) => msg.includes('window_manager.history_limit'))
-  while (!said()) await new Promise(resolve => setTimeout(resolve, 10))
+  await until(() => said(), 'a line of the log')
   assert.equal([wants()?.history_limit, wants()?.gaps.inner], [2, 8])
   await running.pop()?.end()
 })

@@ -8,6 +8,7 @@ import { build } from 'esbuild'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { inspectProcess } from '../../../../plugins/platform/processes/inspect.js'
+import { until } from '../../../harness/until.js'
 import {
   cleanUp,
   deaf,
@@ -92,7 +93,7 @@ test('leftovers of a killed daemon are killed by the next: groups, leaderless gr
   await once(first, 'exit')
   const left = pids.filter(pid => pid !== gone)
   // It ends by itself once it has said so, which takes a moment on a busy machine.
-  while (isRunning(gone)) await new Promise(resolve => setTimeout(resolve, 10))
+  await until(() => !isRunning(gone), 'the end of the process')
   assert.equal(
     left.map(isRunning),
     left.map(() => true),

@@ -13,6 +13,7 @@ import { Events, type StoredEvent } from '../../../../plugins/platform/events/ap
 import { SessionCreated } from '../../../../plugins/work/sessions/api.js'
 import { type Reply, temporaryFolder } from '../../../harness/kernel.js'
 import { typescript } from '../../../harness/run-typescript.js'
+import { until } from '../../../harness/until.js'
 import { ask } from '../../../kernel/http/doors.js'
 import { bench } from './bench.js'
 import { completed } from './fake-sessions.js'
@@ -96,7 +97,7 @@ test('kill -9 under load: every accepted delivery and emitted event has one run,
         await sleep(20)
       }
     })()
-    while (taken.size < goal) await sleep(10)
+    await until(() => taken.size >= goal, 'five more deliveries')
     await sleep(Math.random() * 60)
     child.kill('SIGKILL')
     await exited

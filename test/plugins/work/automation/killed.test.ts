@@ -10,6 +10,7 @@ import * as assert from 'uvu/assert'
 import { VirtualClock } from '../../../../testing/virtual-clock.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
 import { typescript } from '../../../harness/run-typescript.js'
+import { until } from '../../../harness/until.js'
 import { bench, START } from './bench.js'
 import { completed } from './fake-sessions.js'
 
@@ -36,7 +37,7 @@ test('repeated kill -9 between claim and dispatch: no run is dispatched twice, n
       await sleep(5)
     }
     const before = (await lines('time')).length
-    while ((await lines('time')).length < before + 2) await sleep(1)
+    await until(async () => (await lines('time')).length >= before + 2, 'two lines of the ledger')
     await sleep(Math.random() * 40)
     child.kill('SIGKILL')
     await exited
