@@ -96,7 +96,7 @@ const written: Readonly<Record<string, string>> = {
   'backup export': 'svc-2030-01-31T090000000Z-0a1b2c3d.tar --to move.tar',
   'backup restore': 'svc-2030-01-31T090000000Z-0a1b2c3d.tar --home ~/restored',
   'backup verify': 'svc-2030-01-31T090000000Z-0a1b2c3d.tar',
-  'bridge create': `--display-name Team --platform slack --extension slack --enabled --routing-policy '{"include_group":true}'`,
+  'bridge create': `--display-name Team --platform slack --extension bridge-slack --enabled --routing-policy '{"include_group":true}'`,
   'bridge discard': '@last dlv_0000000000000001',
   'bridge manifest slack': '@last',
   'bridge resend': '@last dlv_0000000000000001',

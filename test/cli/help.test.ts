@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -39,6 +40,12 @@ test('no example has a word in place of a value', () => {
     .map(exampleOf)
     .filter(example => wordsOf(example).some(word => /^(?:text|one|\{\})$/.test(word)))
   assert.equal(fillers, [])
+})
+
+test('the example of a bridge names an extension of this repository', () => {
+  const create = entries.find(({ path }) => path === 'bridge create')
+  const [, extension = ''] = /--extension (\S+)/.exec(create ? exampleOf(create) : '') ?? []
+  assert.ok(existsSync(new URL(`../../packages/${extension}/package.json`, import.meta.url)), extension)
 })
 
 test('every example is accepted by the parser of its command', async () => {

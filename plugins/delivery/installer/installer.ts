@@ -169,7 +169,9 @@ export class Installer implements Installations {
   remove(name: string, { purge = false }: { purge?: boolean }, actor: Actor): Promise<void> {
     return this.#changes.run(async () => {
       if (!isName(name) || !((await isThere(this.folderOf(name))) || (purge && this.options.hasLeft?.(name))))
-        throw InstallErrors.extension_not_installed(`extension ${shown(name)} is not installed`)
+        throw InstallErrors.extension_not_installed(
+          `extension ${shown(name)} ${purge ? 'left no records' : 'is not installed'}`,
+        )
       const refusal = await this.options.disabling?.(name)
       if (refusal !== undefined) throw refusal
       await this.#ledger.decide({ op: 'remove', id: this.kernel.ids.id('ext'), name, purge }, actor, async () => {})

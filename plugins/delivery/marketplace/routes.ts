@@ -75,7 +75,7 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
       cli('marketplace refresh', {
         view: show(RefreshReply, 'kinds', [
           'kind',
-          'outcome',
+          { of: 'outcome', words: { skipped: 'no catalog' } },
           { of: 'entry_count', header: 'Entries' },
           'stale',
           { of: 'error', below: true },

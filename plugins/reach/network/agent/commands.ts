@@ -1,3 +1,4 @@
+import { command, placeholder } from '../../../../kernel/kit/commands/command-line.js'
 import type { CommandContext, CommandTerminal } from '../../../../kernel/plugin.js'
 import type { ConversationChange, CoordinationMessage } from '../../../../schemas/network/agent.js'
 import type { SentMessage } from '../../../../schemas/network/messages.js'
@@ -152,13 +153,14 @@ function parsed(text: string): unknown {
   }
 }
 
-async function ownSession({ client, fault, path }: Context): Promise<string> {
+async function ownSession({ args, client, fault }: Context): Promise<string> {
   try {
     const { me } = (await client.request('GET', '/api/agent/me')) as { me: { self: { session_id: string } } }
     return me.self.session_id
   } catch (error) {
     if ((error as { code?: unknown }).code !== 'identity_required') throw error
-    return fault('usage', 'this is not the agent of a session: give the sending session', `svc ${path} --session <id>`)
+    const next = command('network send', ...Object.values(args), '--session', placeholder('id'))
+    return fault('usage', 'this is not the agent of a session: give the sending session', next)
   }
 }
 

@@ -1,4 +1,13 @@
-import { cli, describe, runsCode, show, throws, tool } from '../../../../kernel/kit/annotations/index.js'
+import {
+  cli,
+  columnsOf,
+  describe,
+  runsCode,
+  show,
+  throws,
+  tool,
+  withTable,
+} from '../../../../kernel/kit/annotations/index.js'
 import { collectionOf } from '../../../../kernel/kit/collection.js'
 import { noContent, ok, type Route, routeOf } from '../../../../kernel/plugin.js'
 import {
@@ -59,6 +68,13 @@ const channel = collectionOf<NetworkService>(about)({
   missing: NetworkErrors.channel_not_found,
 })
 
+const peerColumns = columnsOf<PeerReply['peer']>()([
+  { of: 'peer_id', header: 'Peer' },
+  { of: 'session_id', header: 'Session' },
+  { of: 'presence_state', header: 'Presence' },
+  { of: 'joined_at~ago', header: 'Joined' },
+])
+
 /** Errors of creating a session. */
 const STARTING = [
   AgentErrors.agent_not_found,
@@ -106,7 +122,7 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
   }),
   channel.get({
     summary: 'Show a channel with its peers',
-    cli: { ...inWorkspace, args: [NAME] },
+    cli: { ...inWorkspace, args: [NAME], view: withTable(channel.view, 'peers', peerColumns) },
     with: [tool('network_channel_get', ['network'])],
     origins,
     throws: REFERENCE_ERRORS,

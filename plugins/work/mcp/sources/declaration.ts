@@ -18,7 +18,10 @@ function isWebAddress(url: string): boolean {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   return parsed !== undefined && /^https?:$/.test(parsed.protocol) && !parsed.username && !parsed.password
 }
-const webAddress = v.pipe(text(2048), v.check(isWebAddress, 'http:// or https://, without a password'))
+const webAddress = v.pipe(
+  text(2048),
+  v.check(isWebAddress, 'a URL starts with http:// or https:// and has no password'),
+)
 
 /** Login settings of a server; secrets are references. */
 export const Login = v.object({

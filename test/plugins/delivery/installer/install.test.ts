@@ -250,6 +250,7 @@ test('a removal is refused by its dependents; else its folder is deleted, and wh
   assert.equal([purged.splice(0), forgotten.splice(0)], [[], ['demo']])
   assert.is(installer.provenance('demo'), undefined)
   assert.is((await faultFrom(installer.remove('demo', {}, operator))).status, 404)
+  assert.match((await faultFrom(installer.remove('demo', { purge: true }, operator))).message, 'left no records')
   for (const name of ['..', '.staging', '', 'a/b']) {
     assert.is((await faultFrom(installer.remove(name, {}, operator))).status, 404, name)
   }

@@ -45,7 +45,10 @@ test('a message that wakes more than 3 sessions asks the user, and an agent cann
   const { body: after } = await scene.request('GET', '/channels/team')
   assert.is(after.channel.message_count - before.channel.message_count, 2)
   const nobody = await asPerson(scene, ['network', 'send', 'team', 'x', '--workspace', scene.workspaceId])
-  assert.equal([nobody.code, /--session/.test(nobody.stderr)], [2, true])
+  assert.is(nobody.code, 2)
+  assert.match(nobody.stderr, 'svc network send team x --session <id>')
+  const shown = await asPerson(scene, ['network', 'channels', 'show', 'team', '--workspace', scene.workspaceId])
+  assert.match(shown.stdout, session, 'a channel is shown with its peers')
 })
 
 test('a woken agent answers with the command from its prompt', async ({ scene }) => {
