@@ -18,7 +18,7 @@ export const MarketplaceErrors = defineErrors({
   marketplace_not_configured: {
     status: 400,
     message: 'no catalog is configured',
-    next: command('config set', 'marketplace.catalog.base_url', placeholder('url or folder')),
+    next: command('config set', 'marketplace.catalog.base_url', placeholder('url-or-folder')),
   },
   marketplace_kind_unknown: {
     status: 404,

@@ -77,6 +77,13 @@ async function workspaceFor(
   return detail.mcp?.default_scope === 'workspace' ? cwd : undefined
 }
 
+/** The command that installs an entry, by kind. */
+const INSTALL = {
+  extension: 'svc extension install <id> --from curated',
+  mcp: 'svc mcp install <id>',
+  skill: 'svc skill install <id>',
+} as const
+
 async function search({ args, client, out }: CommandContext, kind?: MarketplaceKind): Promise<void> {
   const query = args.query === undefined ? '' : `?q=${encodeURIComponent(args.query)}`
   const reply = await client.request('GET', `/api/marketplace/${kind ?? 'search'}${query}`)
@@ -90,10 +97,12 @@ async function search({ args, client, out }: CommandContext, kind?: MarketplaceK
     if ((total ?? 0) > items.length) out.line(`${(total ?? 0) - items.length} more: ${command('marketplace list', of)}`)
     count += items.length
   }
+  for (const { kind: of, items } of pages)
+    if (items.length > 0 && of in INSTALL) out.line(out.color('dim', `install: ${INSTALL[of as keyof typeof INSTALL]}`))
   if (count > 0) return
   const isOff = pages.every(page => page.error_class === 'not_configured' || page.kind === 'bundle')
   out.line(
-    isOff ? 'no catalog; choose one: svc config set marketplace.catalog.base_url <url or folder>' : 'nothing found',
+    isOff ? 'no catalog; choose one: svc config set marketplace.catalog.base_url <url-or-folder>' : 'nothing found',
   )
 }
 

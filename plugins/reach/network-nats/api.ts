@@ -26,7 +26,7 @@ export const RemoteErrors = defineErrors({
     next: 'compare with what svc network identity shows on the other daemon',
   },
   remote_peer_exists: { status: 409, message: 'the name or the key belongs to another peer', next: listed },
-  remote_peer_not_found: { status: 404, message: 'no such daemon', next: listed },
+  remote_peer_not_found: { status: 404, message: 'no such daemon', next: command('network peer keys') },
   remote_channel_taken: {
     status: 409,
     message: 'a channel of this name is shared for another workspace',
@@ -35,7 +35,7 @@ export const RemoteErrors = defineErrors({
   remote_channel_not_found: {
     status: 404,
     message: 'the channel is not shared',
-    next: command('network channels list'),
+    next: command('network shared list'),
   },
   remote_off: {
     status: 409,

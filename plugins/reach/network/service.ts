@@ -37,7 +37,7 @@ import { cardOf, Peers } from './channels/peers.js'
 import { Subscriptions } from './channels/subscriptions.js'
 import { NOTICE } from './conversations/notice.js'
 import { Promoting } from './conversations/promoting.js'
-import { Reading } from './conversations/reading.js'
+import { noConversation, Reading } from './conversations/reading.js'
 import { Sending } from './conversations/sending.js'
 import { Coordination } from './coordination/coordination.js'
 import { Happenings } from './happenings.js'
@@ -211,7 +211,7 @@ export class NetworkService implements NetworkApi {
     const row = this.reading.container(workspaceId, channel, id, 'direct')
     const own = agentSessionOf(actor)
     if (own === undefined || row.sessionA === own || row.sessionB === own) return row
-    throw NetworkErrors.conversation_not_found(`channel ${channel} has no direct ${JSON.stringify(id)}`)
+    throw noConversation(channel, id, 'direct')
   }
 
   /** Limits a query to the direct rooms that a caller may see: for an agent, those of its session. */

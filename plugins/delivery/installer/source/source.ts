@@ -137,8 +137,11 @@ async function repository(location: string): Promise<string> {
 
 const statOf = (absolute: string) =>
   stat(absolute).catch((error: NodeJS.ErrnoException) => {
-    const isMissing = error.code === 'ENOENT'
-    throw invalid(isMissing ? `${absolute} does not exist` : `${absolute} cannot be read: ${messageOf(error)}`)
+    if (error.code !== 'ENOENT') throw invalid(`${absolute} cannot be read: ${messageOf(error)}`)
+    const name = path.basename(absolute)
+    // Perhaps the ID of a catalog entry without `--from curated`.
+    const next = /\.(?:tgz|gz)$/.test(name) ? undefined : command('extension search', name)
+    throw invalid(`${absolute} does not exist`, next)
   })
 
 function checkedPath(location: string): string {

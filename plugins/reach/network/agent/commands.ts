@@ -159,7 +159,13 @@ async function ownSession({ args, client, fault }: Context): Promise<string> {
     return me.self.session_id
   } catch (error) {
     if ((error as { code?: unknown }).code !== 'identity_required') throw error
-    const next = command('network send', ...Object.values(args), '--session', placeholder('id'))
+    const next = command(
+      'network send',
+      String(args.channel),
+      ...(args.text ? [args.text] : []),
+      '--session',
+      placeholder('id'),
+    )
     return fault('usage', 'this is not the agent of a session: give the sending session', next)
   }
 }

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { Paging } from '../../../../kernel/kit/page.js'
 import { matching } from '../../../../kernel/kit/table.js'
 import { iso } from '../../../../kernel/plugin.js'
@@ -21,6 +22,14 @@ const LIMIT = 50
 const INBOX = 100
 const paging = new Paging({ place: v.tuple([v.number(), v.string()]) })
 
+/** The fault `conversation_not_found`; it is the same for a direct room of other sessions, which an agent may not see. */
+export const noConversation = (channel: string, id: string, surface: Surface): Error =>
+  surface === 'direct'
+    ? NetworkErrors.conversation_not_found(`channel ${channel} has no direct room ${JSON.stringify(id)}`, {
+        next: command('network directs list', channel),
+      })
+    : NetworkErrors.conversation_not_found(`channel ${channel} has no thread ${JSON.stringify(id)}`)
+
 /** Reads conversations and messages. */
 export class Reading {
   constructor(
@@ -32,7 +41,7 @@ export class Reading {
   container(workspaceId: string, channel: string, id: string, surface: Surface): ContainerRow {
     const row = containers.get(this.kernel.db, { workspaceId, channel, id })
     if (row?.surface === surface) return row
-    throw NetworkErrors.conversation_not_found(`channel ${channel} has no ${surface} ${JSON.stringify(id)}`)
+    throw noConversation(channel, id, surface)
   }
 
   /** A page of the threads or direct rooms of a channel. */

@@ -48,6 +48,7 @@ test('without the plugin that loads extensions a request says what does not run'
 test('a missing folder is named without the words of the system', async () => {
   const { status, body } = await svc.request('POST', '/api/extensions/preview', { path: path.join(work, 'none') })
   assert.equal([status, body.error], [422, `${path.join(work, 'none')} does not exist`])
+  assert.is(body.details.next, 'svc extension search none', 'it may be the ID of a catalog entry')
 })
 
 test('an extension is installed, enabled at once, updated, stays disabled, and is purged without a trace', async () => {

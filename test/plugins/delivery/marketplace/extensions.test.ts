@@ -4,8 +4,10 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { CommandContext } from '../../../../kernel/plugin.js'
 import { isNewer, parseManifest } from '../../../../plugins/delivery/extensions/api.js'
 import { publishTo } from '../../../../plugins/delivery/extensions/authoring/publish.js'
+import { searchExtensions } from '../../../../plugins/delivery/marketplace/commands.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
 import { openMarketplace } from './scene.js'
 
@@ -189,6 +191,17 @@ test('an extension is not updated to an earlier pre-release', async () => {
   await world.refresh('extension')
   assert.is((await update()).body.update?.status, 'updated')
   await world[Symbol.asyncDispose]()
+})
+
+test('a search names the command that installs what it found', async () => {
+  const lines: string[] = []
+  const items = [{ kind: 'extension', entry_id: 'acme.foo', version: '1.0.0', description: 'x' }]
+  await searchExtensions({
+    args: {},
+    client: { request: async () => ({ kind: 'extension', items, total: 1, stale: false }) },
+    out: { json: false, line: (text: string) => lines.push(text), color: (_: string, text: string) => text },
+  } as unknown as CommandContext)
+  assert.is(lines.at(-1), 'install: svc extension install <id> --from curated')
 })
 
 test.run()

@@ -157,6 +157,7 @@ test('a repeated key sends a message once, and an invalid message is refused', a
       `/api/workspaces/${scene.workspaceId}/network/channels/team/directs/${room.direct.direct_id}/messages`,
     )
     assert.is(peeked.body.code, 'conversation_not_found')
+    assert.is(peeked.body.details.next, 'svc network directs list team')
     const threads = await eve.get(`/api/workspaces/${scene.workspaceId}/network/channels/team/threads`)
     assert.is(threads.status, 200, JSON.stringify(threads.body))
   } finally {
