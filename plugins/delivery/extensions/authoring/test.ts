@@ -32,6 +32,8 @@ export interface TestRun {
 /** The contract suite that every extension must pass; the file is written beside the tested copy. */
 const CONTRACT = 'contract.test.mjs'
 const TEST_FILE = /\.test\.m?js$/
+/** Node 24 and later end only the test at the timeout, not its process, which would run as long as the test holds it. */
+const ENDING = { execArgv: ['--test-force-exit'] }
 const TYPED_TEST = /\.test\.ts$/
 
 /**
@@ -57,7 +59,7 @@ export function testFolder(
     }
     const openTests = new Map<string, string[]>()
     const testNamePatterns = filter === undefined ? undefined : [new RegExp(filter.replace(/[^\w\s]/g, '\\$&'), 'i')]
-    const events = run({ files, concurrency: 1, timeout: timeoutMs, signal, testNamePatterns })
+    const events = run({ files, concurrency: 1, timeout: timeoutMs, signal, testNamePatterns, ...ENDING })
     events.on('test:dequeue', ({ name: test, file = '' }) => {
       if (!isFile(test)) openTests.set(file, [...(openTests.get(file) ?? []), test])
     })
@@ -71,7 +73,8 @@ export function testFolder(
     events.on('test:fail', ({ name: test, details, file }) => {
       // A failed suite repeats the failures of its tests, which are reported on their own.
       if (details.type === 'suite') return
-      const hanging = isFile(test) && isTimeout(details.error) ? openTests.get(file ?? test)?.at(-1) : undefined
+      const last = isFile(test) ? openTests.get(file ?? test)?.at(-1) : test
+      const hanging = isTimeout(details.error) ? last : undefined
       end({ name: hanging ?? original(test), error: original(hanging ? HANGS : textOf(details.error)) })
     })
     for (const stream of ['test:stdout', 'test:stderr'] as const)
