@@ -55,8 +55,11 @@ export interface WorkspacesApi extends TapsOf<typeof points> {
   list(): Workspace[]
   /** By id, then unique name, then absolute path (nearest enclosing root). Throws `workspace_not_found` (404), `workspace_path_relative` (400), `workspace_root_missing` (410). */
   find(reference: string): Promise<Workspace>
-  /** Whether a folder was on the disk of the home a moment ago: a synchronous look at its entries does not wait for a network. */
-  isLocal(folder: string): boolean
+  /**
+   * Whether a folder was on the disk of the home a moment ago: a synchronous look at its entries does not wait for a network. A
+   * replacement of this plugin need not know.
+   */
+  isLocal?(folder: string): boolean
   /** The workspace `scratch`, created on first use. Throws `workspace_root_invalid` (400) if its path is not a directory. */
   scratch(): Promise<Workspace>
   /** Like `find`, but registers an absolute path that no root encloses. */

@@ -104,7 +104,7 @@ export class AgentSources {
     const key = JSON.stringify([workspaceId, writable, folder, extension, [...(digests ?? [])]])
     return recent(this.#folders, key, MAX_FOLDERS, () => {
       const { clock, scope, log, needs } = this.kernel
-      const isLocal = (folder: string) => needs.workspaces.isLocal(folder)
+      const isLocal = (folder: string) => needs.workspaces.isLocal?.(folder) ?? false
       return new FolderIndex(where, clock, scope.signal, isLocal, ({ path: file, error }) =>
         log.warn(`the agent definition ${file} is not valid: ${error.message}`, { kind: error.kind }),
       )

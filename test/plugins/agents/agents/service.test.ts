@@ -81,7 +81,7 @@ test('the folder of agents of a workspace is seen as soon as it is there, and it
   const b = await bench()
   const names = async () => (await b.agents.list(await b.workspaces.find(b.workspace.id))).map(({ name }) => name)
   const none = await names()
-  while (!b.workspaces.isLocal(b.workspace.rootDir)) assert.equal(await names(), none)
+  while (!b.workspaces.isLocal?.(b.workspace.rootDir)) assert.equal(await names(), none)
   const own = path.join(b.root, '.svc')
   const folders = [path.join(own, 'agents'), own]
   for (const folder of folders) {
@@ -93,6 +93,15 @@ test('the folder of agents of a workspace is seen as soon as it is there, and it
   await b.write(path.join(b.root, 'other', 'agents'), 'linked')
   await symlink('other', own)
   assert.equal(await names(), [...none, 'linked'].sort())
+  await b.end()
+})
+
+test('agents of a workspace are found with a replacement that does not know which folders are local', async () => {
+  const b = await bench()
+  Object.defineProperty(b.workspaces, 'isLocal', { value: undefined })
+  await b.agents.list(b.workspace)
+  await b.write(own(b.root), 'mine')
+  assert.ok((await b.agents.list(b.workspace)).some(({ name }) => name === 'mine'))
   await b.end()
 })
 
