@@ -203,7 +203,12 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
     replies: { 200: UpdatedSkills },
     with: [
       undo({ by: 'never', why: 'the former files are not kept; install the former version: svc skill install' }),
-      throws(MarketplaceErrors.skill_not_managed, ...ofCatalog, ...ofSkill),
+      throws(
+        MarketplaceErrors.skill_not_managed,
+        MarketplaceErrors.marketplace_entry_not_found,
+        ...ofCatalog,
+        ...ofSkill,
+      ),
       describe('Skills'),
       cli('skill update', {
         args: [{ name: 'name', in: 'body', optional: true, summary: 'name of an installed skill' }],

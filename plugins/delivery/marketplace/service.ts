@@ -196,8 +196,10 @@ export class MarketplaceService {
     const catalog = this.#catalog(kind)
     if (!catalog) throw MarketplaceErrors.marketplace_not_configured()
     const { copy, error } = await catalog.read()
-    if (!copy) throw MarketplaceErrors.marketplace_unavailable(error)
-    return copy
+    if (copy) return copy
+    if (await this.#lacks(catalog))
+      throw MarketplaceErrors.marketplace_entry_not_found(`the catalog has nothing of the kind ${kind}`)
+    throw MarketplaceErrors.marketplace_unavailable(error)
   }
 
   /** Whether the catalog has another feed and never had this one: the kind is then empty, which is not a failure. */

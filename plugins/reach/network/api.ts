@@ -185,13 +185,14 @@ export const NetworkErrors = defineErrors({
   network_subscription_not_found: {
     status: 404,
     message: 'the session has no subscription for this channel or thread',
+    next: command('network subscriptions', placeholder('channel')),
   },
   tasks_unavailable: {
     status: 503,
     message: 'the plugin of tasks does not run',
     next: command('plugin show', 'tasks'),
   },
-  network_message_not_found: { status: 404, message: 'no such message' },
+  network_message_not_found: { status: 404, message: 'no such message', next: command('network channels list') },
   network_position_unknown: { status: 422, message: 'the conversation has no such message to go on behind' },
   run_not_live: {
     status: 409,
@@ -208,7 +209,7 @@ export const NetworkErrors = defineErrors({
     message: 'wakes cannot be charged to an owner of this kind',
     next: command('network usage', '--owner-kind', 'task_run'),
   },
-  work_not_found: { status: 404, message: 'no such work' },
+  work_not_found: { status: 404, message: 'no such work', next: command('network channels list') },
   coordination_scope_invalid: {
     status: 400,
     message: 'scope and task_id do not match',

@@ -226,6 +226,8 @@ test('a catalog without a feed has none of that kind; one without any feed canno
     ['skill', 1, false, false],
     ['bundle', 0, false, false],
   ])
+  const missing = await world.kernel.request('GET', '/api/marketplace/mcp/nobody')
+  assert.equal([missing.status, missing.body.code], [404, 'marketplace_entry_not_found'])
   http.files.clear()
   assert.equal(await refreshed(), [
     ['mcp', 'failed', true],
