@@ -16,7 +16,6 @@ import { MissingHook, register } from './register.js'
 import { Services } from './services.js'
 import { type Seat, type Slot, Slots } from './slots.js'
 
-/** Replaces a result that the caller ignores. */
 /** A change under way: the plugins that it started, and those that taps of its stages refused, with the reason. */
 class Changing implements Change {
   readonly started = new Set<string>()
@@ -29,6 +28,7 @@ class Changing implements Change {
   }
 }
 
+/** Replaces a result that the caller ignores. */
 const nothing = () => {}
 const APPLY_MS = 30_000
 const RELEASE_MS = 5000

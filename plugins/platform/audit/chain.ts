@@ -57,7 +57,6 @@ export const LIMITS: AuditLimits = {
 const VERIFIED = 1000
 const PRUNED = 'audit.pruned'
 
-/** An entry without its position. */
 /**
  * Entries in a hash chain. Pruning keeps the chain verifiable: it appends an entry that attests the hash of the last pruned one,
  * with which the rest begins.

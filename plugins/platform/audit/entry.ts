@@ -30,6 +30,7 @@ export const entries = table('audit_entry', { ...HASHED, hash: text() })
 
 /** An entry in its place in the chain. */
 export type ChainedRow = RowOf<typeof entries>
+/** An entry without its position. */
 export type NewEntry = Omit<ChainedRow, 'seq' | 'hash'>
 
 /** The hash before the first entry. */
