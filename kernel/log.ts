@@ -67,8 +67,7 @@ export class KernelLog {
     const levelNow = this.#levelNow()
     // Checked before redaction, which costs more.
     if (!this.#port || LEVELS.indexOf(level) < LEVELS.indexOf(levelNow)) return
-    const bindings: { readonly plugin?: string } =
-      name === undefined ? {} : this.redact.value({ plugin: name }, member => member === 'plugin')
+    const bindings = this.redact.value(name === undefined ? {} : { plugin: name }, member => member === 'plugin')
     const logger = this.#children.get(bindings.plugin) ?? this.#port.child(bindings)
     this.#children.set(bindings.plugin, logger)
     if (logger.level !== levelNow) logger.level = levelNow

@@ -13,6 +13,7 @@ export const LEFT = {
   '002-outbox': '7d6e8709915ddc52b1641dc3a5c690ec8be2c3f24b66d2ca429a0a8695b89c83',
   'actor-origin': 'f99bc22e4d9d95a3af67524ded3b201c09f74e3e5b6589389ce8b389f4a93595',
   'actor-for': '833930870598561eb8675a3f6c92145e911740be4933e8a26ed3f482adc7cde4',
+  'indexed-later': '0606009f8393670a21a7ab65fbfc8c400065bd474ce18a7f608c41dde0d6ff72',
 }
 /** Without a port for the disk, writes notice a full disk only when they fail. */
 export const unwatched: DiskRoom = {

@@ -1,7 +1,9 @@
+import { hash } from 'node:crypto'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Table } from '../../kernel/kit/table.js'
+import { LEFT } from '../../kernel/without.js'
 import { inTree } from '../../plugins/index.js'
 import { openCatalog } from '../harness/catalog.js'
 import { sourcesBelow } from '../harness/source.js'
@@ -34,6 +36,18 @@ test('every table of the plugins has the columns of their migrations', async () 
     assert.equal(sorted(shape), sorted(there), name)
   }
   await store.close()
+})
+
+test('a kernel without a plugin knows the migrations that the plugin inherits from the kernel', async () => {
+  const inherited = inTree.flatMap(({ surface }) => surface.inherits ?? []).filter(({ stream }) => stream === 'kernel')
+  assert.ok(inherited.length > 0)
+  const hashes = inherited.flatMap(({ migrations }) => migrations.map(({ id, sql }) => [id, hash('sha256', sql)]))
+  assert.equal(
+    Object.entries(LEFT)
+      .filter(([id]) => hashes.some(([one]) => one === id))
+      .sort(),
+    hashes.sort(),
+  )
 })
 
 test.run()

@@ -9,7 +9,7 @@ const { integer, text } = column
 
 /** What the hash of an entry covers, in this order. */
 const HASHED = {
-  seq: integer(),
+  seq: integer().generated(),
   at: integer(),
   action: text(),
   subject: text(),

@@ -159,13 +159,8 @@ async function ownSession({ args, client, fault }: Context): Promise<string> {
     return me.self.session_id
   } catch (error) {
     if ((error as { code?: unknown }).code !== 'identity_required') throw error
-    const next = command(
-      'network send',
-      String(args.channel),
-      ...(args.text ? [args.text] : []),
-      '--session',
-      placeholder('id'),
-    )
+    const text = args.text ?? placeholder('text')
+    const next = command('network send', String(args.channel), text, '--session', placeholder('id'))
     return fault('usage', 'this is not the agent of a session: give the sending session', next)
   }
 }
