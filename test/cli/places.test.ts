@@ -72,6 +72,19 @@ test('--global means no workspace, also within one', async ({ daemon }) => {
     assert.is((await svc(...args)).code, exitCodes.usage, args.join(' '))
 })
 
+test('a new or changed agent is shown with what is odd about it', async ({ daemon }) => {
+  const message = 'provider "nonsense" is not in the catalog'
+  const agent = { name: 'zoe', origin: 'global', definition_digest: 'd', effective_runtime: null, skills: {} }
+  const odd = { agent: { ...agent, diagnostics: [{ error_kind: 'provider_unresolved', message, path: '/x' }] } }
+  daemon.reply('POST /api/agents', 201, odd)
+  daemon.reply('GET /api/agents/zoe', 200, odd)
+  daemon.reply('PUT /api/agents/zoe', 200, odd)
+  for (const verb of ['create', 'update']) {
+    const ran = await runCli(daemon.home, ['agent', verb, 'zoe', '--prompt', 'p', '--global'], { data, root: dist })
+    assert.match(ran.stdout + ran.stderr, message)
+  }
+})
+
 test('every option for a workspace is --workspace, and every option for none is --global', () => {
   const wrong = [...data.routes, ...data.commands].flatMap(({ path, options }) =>
     options.flatMap(option => {

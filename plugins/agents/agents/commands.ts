@@ -93,8 +93,9 @@ function show({ out }: CommandContext, did: string, reply: AgentReply): void {
     out.value(reply)
     return
   }
-  const { name, origin, workspace_id: workspace } = reply.agent
+  const { name, origin, workspace_id: workspace, diagnostics = [] } = reply.agent
   out.line(`${did} ${name} (${origin})`)
+  for (const { message } of diagnostics) out.note?.(message)
   const where = workspace === undefined ? [] : ['--workspace', workspace]
   out.line(out.color('dim', `next: ${command('agent info', name, ...where)}`))
 }
