@@ -103,7 +103,7 @@ test('a server over HTTP is given to an agent that supports it; for others the s
       const { problems } = (await world.kernel.request('GET', '/api/settings/mcp-servers')).body
       assert.match(
         problems.join(),
-        /mcp\.json:1:\d+: .*"far" is left out: mcpServers\.far\.url: http:\/\/ or https:\/\//,
+        /mcp\.json:1:\d+: .*"far" is left out: mcpServers\.far\.url: a URL starts with http:\/\/ or https:\/\//,
       )
       assert.not.match(problems.join(), 'secret@')
     }
