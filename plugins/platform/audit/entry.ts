@@ -7,7 +7,7 @@ import { namedActor } from '../../access/identity/api.js'
 
 const { integer, text } = column
 
-/** What the hash of an entry covers, in this order. */
+/** The columns that the hash of an entry covers, in this order. */
 const HASHED = {
   seq: integer().generated(),
   at: integer(),

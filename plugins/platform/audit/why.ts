@@ -36,7 +36,7 @@ export async function whyOf(id: string, chain: Chain, events: EventsApi): Promis
 
 const REQUEST = 'a request'
 
-/** The first step of a chain, and the id of what caused it. */
+/** The first step of a chain, and the id of its cause. */
 interface Begun {
   readonly step: WhyStep
   readonly cause?: string | undefined
